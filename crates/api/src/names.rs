@@ -1,0 +1,139 @@
+//! Well-known words of the API: groups, labels, annotations, taints, conditions and their reasons.
+//!
+//! Owns the spelling and nothing else; other programs match on these texts, so none may ever change.
+
+/// The group of every kind in this crate.
+pub const GROUP: &str = "cluster.open-cluster-management.io";
+/// The group of the virtual `managedclusters/accept` subresource.
+pub const REGISTER_GROUP: &str = "register.open-cluster-management.io";
+
+/// A DNS label: what a namespace may be called.
+pub const DNS_LABEL_PATTERN: &str = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$";
+
+/// The set that holds every cluster not put into another exclusive set.
+pub const DEFAULT_CLUSTER_SET: &str = "default";
+/// The set that holds every cluster.
+pub const GLOBAL_CLUSTER_SET: &str = "global";
+/// The lease a cluster's agent renews in its namespace on the hub.
+pub const CLUSTER_LEASE: &str = "managed-cluster-lease";
+/// The service account whose right to bind a set binds it to its namespace.
+pub const PLACEMENT_SERVICE_ACCOUNT: &str = "placement";
+/// What a PlacementDecision's name has between the placement's name and its number, which starts at 1.
+pub const DECISION_NAME_INFIX: &str = "-decision-";
+/// The controller named in events about placements.
+pub const PLACEMENT_REPORTER: &str = "placement-controller";
+/// Keeps a cluster's objects on the hub from being orphaned.
+pub const CLEANUP_FINALIZER: &str = "cluster.open-cluster-management.io/api-resource-cleanup";
+
+/// Labels.
+pub mod label {
+    /// On a cluster: the exclusive set it belongs to.
+    pub const CLUSTER_SET: &str = "cluster.open-cluster-management.io/clusterset";
+    /// On a PlacementDecision: the placement it belongs to.
+    pub const PLACEMENT: &str = "cluster.open-cluster-management.io/placement";
+    /// On a PlacementDecision: the name of its decision group, possibly empty.
+    pub const DECISION_GROUP_NAME: &str = "cluster.open-cluster-management.io/decision-group-name";
+    /// On a PlacementDecision: the number of its decision group, from 0.
+    pub const DECISION_GROUP_INDEX: &str = "cluster.open-cluster-management.io/decision-group-index";
+    /// On objects in a cluster's namespace: the cluster's name.
+    pub const CLUSTER_NAME: &str = "open-cluster-management.io/cluster-name";
+}
+
+/// Annotations.
+pub mod annotation {
+    /// On a placement, `"true"`: another scheduler takes care of it; it is not touched.
+    pub const SCHEDULING_DISABLED: &str =
+        "cluster.open-cluster-management.io/experimental-scheduling-disable";
+    /// On the default and global sets, `"false"`: edits to the selector are not rolled back.
+    pub const AUTO_UPDATE: &str = "cluster.open-cluster-management.io/autoupdate";
+    /// On a cluster, `"true"`: its clock is taken to be right.
+    pub const SKIP_CLOCK_SYNC_CHECK: &str = "registration.open-cluster-management.io/skip-clock-sync-check";
+}
+
+/// Keys of the taints the hub manages itself; both have effect NoSelect and no value.
+pub mod system_taint {
+    /// The cluster says of itself that its API server is unhealthy.
+    pub const UNAVAILABLE: &str = "cluster.open-cluster-management.io/unavailable";
+    /// The cluster has not been heard of.
+    pub const UNREACHABLE: &str = "cluster.open-cluster-management.io/unreachable";
+    /// Both.
+    pub const ALL: [&str; 2] = [UNAVAILABLE, UNREACHABLE];
+}
+
+/// Condition types.
+pub mod condition {
+    /// Placement: as many clusters as wanted are selected.
+    pub const PLACEMENT_SATISFIED: &str = "PlacementSatisfied";
+    /// Placement: the placement contradicts itself and cannot be decided.
+    pub const PLACEMENT_MISCONFIGURED: &str = "PlacementMisconfigured";
+    /// ManagedCluster: the hub lets the agent in.
+    pub const HUB_ACCEPTED: &str = "HubAcceptedManagedCluster";
+    /// ManagedCluster: the agent has joined.
+    pub const JOINED: &str = "ManagedClusterJoined";
+    /// ManagedCluster: the cluster's API server is healthy.
+    pub const AVAILABLE: &str = "ManagedClusterConditionAvailable";
+    /// ManagedCluster: the clocks of hub and cluster agree.
+    pub const CLOCK_SYNCED: &str = "ManagedClusterConditionClockSynced";
+    /// ManagedCluster: what still holds up its deletion.
+    pub const DELETING: &str = "Deleting";
+    /// ManagedClusterSet: no cluster belongs to the set.
+    pub const CLUSTER_SET_EMPTY: &str = "ClusterSetEmpty";
+    /// ManagedClusterSetBinding: the set exists.
+    pub const BOUND: &str = "Bound";
+}
+
+/// Reasons of conditions.
+pub mod reason {
+    /// PlacementMisconfigured is true.
+    pub const MISCONFIGURED: &str = "Misconfigured";
+    /// PlacementMisconfigured is false; the spelling is historical.
+    pub const SUCCEED_CONFIGURED: &str = "Succeedconfigured";
+    /// Nothing is bound to the placement's namespace.
+    pub const NO_MANAGED_CLUSTER_SET_BINDINGS: &str = "NoManagedClusterSetBindings";
+    /// None of the sets asked for is bound.
+    pub const NO_INTERSECTION: &str = "NoIntersection";
+    /// The sets in question have no clusters.
+    pub const ALL_MANAGED_CLUSTER_SETS_EMPTY: &str = "AllManagedClusterSetsEmpty";
+    /// No cluster passed the filters.
+    pub const NO_MANAGED_CLUSTER_MATCHED: &str = "NoManagedClusterMatched";
+    /// As many clusters as wanted are selected.
+    pub const ALL_DECISIONS_SCHEDULED: &str = "AllDecisionsScheduled";
+    /// Fewer clusters than wanted are selected.
+    pub const NOT_ALL_DECISIONS_SCHEDULED: &str = "NotAllDecisionsScheduled";
+    /// ClusterSetEmpty is true.
+    pub const NO_CLUSTER_MATCHED: &str = "NoClusterMatched";
+    /// ClusterSetEmpty is false.
+    pub const CLUSTERS_SELECTED: &str = "ClustersSelected";
+    /// Bound is true.
+    pub const CLUSTER_SET_BOUND: &str = "ClusterSetBound";
+    /// Bound is false.
+    pub const CLUSTER_SET_NOT_FOUND: &str = "ClusterSetNotFound";
+    /// The cluster's agent no longer renews its lease.
+    pub const LEASE_UPDATE_STOPPED: &str = "ManagedClusterLeaseUpdateStopped";
+    /// The cluster's API server answers its own agent.
+    pub const CLUSTER_AVAILABLE: &str = "ManagedClusterAvailable";
+    /// The cluster's API server does not answer its own agent.
+    pub const KUBE_API_SERVER_UNAVAILABLE: &str = "ManagedClusterKubeAPIServerUnavailable";
+    /// The clocks agree.
+    pub const CLOCK_SYNCED: &str = "ManagedClusterClockSynced";
+    /// The clocks disagree.
+    pub const CLOCK_OUT_OF_SYNC: &str = "ManagedClusterClockOutOfSync";
+    /// An administrator let the cluster in.
+    pub const HUB_CLUSTER_ADMIN_ACCEPTED: &str = "HubClusterAdminAccepted";
+    /// An administrator shut the cluster out.
+    pub const HUB_CLUSTER_ADMIN_DENIED: &str = "HubClusterAdminDenied";
+}
+
+/// Names of the built-in prioritizers.
+pub mod prioritizer {
+    /// Prefers clusters with few decisions.
+    pub const BALANCE: &str = "Balance";
+    /// Prefers clusters that are already selected.
+    pub const STEADY: &str = "Steady";
+    /// Prefers clusters with much allocatable CPU.
+    pub const RESOURCE_ALLOCATABLE_CPU: &str = "ResourceAllocatableCPU";
+    /// Prefers clusters with much allocatable memory.
+    pub const RESOURCE_ALLOCATABLE_MEMORY: &str = "ResourceAllocatableMemory";
+    /// Prefers clusters in thinly used topologies.
+    pub const SPREAD: &str = "Spread";
+}

@@ -1,0 +1,33 @@
+//! Reference data beside the project, which may be absent.
+
+use std::{fs, path::PathBuf};
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use serde_json::Value;
+
+/// Texts of the files in a folder of the reference data, by name; none, with a notice, when it is absent.
+pub(crate) fn files(folder: &str, extension: &str) -> Vec<(String, String)> {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared").join(folder);
+    let Ok(entries) = fs::read_dir(&path) else {
+        eprintln!("skipped: no reference data in shared/{folder}");
+        return Vec::new();
+    };
+    let mut files: Vec<(String, String)> = entries
+        .map(|entry| entry.unwrap())
+        .map(|entry| (entry.file_name().into_string().unwrap(), entry.path()))
+        .filter(|(name, _)| name.ends_with(extension))
+        .map(|(name, path)| (name, fs::read_to_string(path).unwrap()))
+        .collect();
+    files.sort();
+    files
+}
+
+/// The reference definitions.
+pub(crate) fn reference_crds() -> Vec<CustomResourceDefinition> {
+    files("crds", ".yaml").into_iter().map(|(_, text)| serde_json::from_value(yaml(&text)).unwrap()).collect()
+}
+
+/// A YAML document as JSON.
+pub(crate) fn yaml(text: &str) -> Value {
+    serde_saphyr::from_str(text).unwrap()
+}
