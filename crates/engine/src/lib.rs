@@ -1,0 +1,21 @@
+//! What should be: Berth's decisions, as pure functions.
+//!
+//! Owns every verdict Berth gives: which clusters a Placement selects, why, and when that will change. It never does
+//! I/O, never reads a clock and never draws a random number: `now` is an argument, ties break by name, and the same
+//! input gives the same output bit for bit. A clippy list and a test over the dependency graph keep it so.
+//!
+//! ```text
+//!   objects --Delta--> model (the indexed fleet) --touched--> select (filter, score, spread, pick, group)
+//!                                                      |--> explain (the same steps, every reason kept)
+//!   taint: the one matcher both use; selector: labels, claims, names, expressions
+//! ```
+
+pub mod explain;
+pub mod model;
+pub mod moment;
+pub mod select;
+pub mod selector;
+pub mod taint;
+
+pub use model::{Delta, Model, PlacementKey, Touched};
+pub use moment::Moment;

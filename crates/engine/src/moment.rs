@@ -1,0 +1,148 @@
+//! Points in time as the engine counts them.
+//!
+//! Owns the one representation of time inside the engine: whole microseconds since the Unix epoch, saturating at
+//! both ends, so that no toleration, however long, overflows. It never reads a clock: every moment comes in as an
+//! argument or out of an object.
+
+use std::fmt;
+
+use jiff::Timestamp;
+use serde::{Serialize, Serializer};
+
+const MICROS_PER_SECOND: i64 = 1_000_000;
+
+/// A point in time, in microseconds since the Unix epoch.
+///
+/// The two extremes have a meaning of their own: [`Moment::PAST`] is before everything, [`Moment::NEVER`] is after
+/// everything. Both are reached by saturation, never by wrapping.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Moment(i64);
+
+impl Moment {
+    /// Before every other moment: the end of something that never held.
+    pub const PAST: Self = Self(i64::MIN);
+    /// After every other moment: the end of something that holds for ever.
+    pub const NEVER: Self = Self(i64::MAX);
+
+    /// The moment of `timestamp`, cut to microseconds.
+    pub fn from_timestamp(timestamp: Timestamp) -> Self {
+        Self(timestamp.as_microsecond())
+    }
+
+    /// The moment `seconds` after the Unix epoch.
+    pub const fn from_second(seconds: i64) -> Self {
+        Self(seconds.saturating_mul(MICROS_PER_SECOND))
+    }
+
+    /// The timestamp of this moment; `None` for the extremes and whatever else no calendar holds.
+    pub fn timestamp(self) -> Option<Timestamp> {
+        Timestamp::from_microsecond(self.0).ok()
+    }
+
+    /// `seconds` later (earlier when negative), saturating; the extremes stay what they are.
+    #[must_use]
+    pub const fn plus_seconds(self, seconds: i64) -> Self {
+        if !self.is_finite() {
+            return self;
+        }
+        match seconds.checked_mul(MICROS_PER_SECOND) {
+            Some(micros) => Self(self.0.saturating_add(micros)),
+            // More than all of time is for ever, however long ago it began.
+            None if seconds > 0 => Self::NEVER,
+            None => Self::PAST,
+        }
+    }
+
+    /// The first moment after this one. Something that is valid *until and including* a moment ends here.
+    #[must_use]
+    pub const fn just_after(self) -> Self {
+        Self(self.0.saturating_add(1))
+    }
+
+    /// Whole seconds from `earlier` to this moment, rounded down, saturating.
+    pub const fn seconds_since(self, earlier: Self) -> i64 {
+        self.0.saturating_sub(earlier.0).div_euclid(MICROS_PER_SECOND)
+    }
+
+    /// Whether this is a real point in time rather than one of the two extremes.
+    pub const fn is_finite(self) -> bool {
+        self.0 != Self::PAST.0 && self.0 != Self::NEVER.0
+    }
+}
+
+impl fmt::Display for Moment {
+    /// RFC 3339 in UTC with whole seconds, as Kubernetes prints times.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match Timestamp::from_second(self.0.div_euclid(MICROS_PER_SECOND)) {
+            Ok(timestamp) if self.is_finite() => write!(f, "{timestamp}"),
+            _ if *self == Self::PAST => f.write_str("the beginning of time"),
+            _ => f.write_str("never"),
+        }
+    }
+}
+
+impl fmt::Debug for Moment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Moment({self})")
+    }
+}
+
+impl Serialize for Moment {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// A length of time as a person reads it: the two largest units, `4m30s`, `2h`, `3d4h`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span(pub i64);
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [(i64, &str); 4] = [(86_400, "d"), (3_600, "h"), (60, "m"), (1, "s")];
+        let mut left = self.0.max(0);
+        let mut written = 0;
+        for (size, unit) in UNITS {
+            let count = left / size;
+            left %= size;
+            if count > 0 && written < 2 {
+                write!(f, "{count}{unit}")?;
+                written += 1;
+            } else if written == 1 {
+                // A gap between the units (`1d0h5m`) would read as more exact than it is.
+                break;
+            }
+        }
+        if written == 0 { f.write_str("0s") } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn adding_the_longest_toleration_saturates_instead_of_wrapping() {
+        assert_eq!(Moment::from_second(1).plus_seconds(i64::MAX), Moment::NEVER);
+        assert_eq!(Moment::from_second(-1).plus_seconds(i64::MIN), Moment::PAST);
+        assert_eq!(Moment::NEVER.plus_seconds(i64::MAX), Moment::NEVER);
+        assert_eq!(Moment::from_timestamp(Timestamp::MIN).plus_seconds(i64::MAX), Moment::NEVER);
+    }
+
+    #[test]
+    fn a_moment_prints_as_kubernetes_prints_times() {
+        let moment = Moment::from_timestamp("2026-11-16T10:00:00.5+02:00".parse().unwrap());
+        assert_eq!(moment.to_string(), "2026-11-16T08:00:00Z");
+        assert_eq!(Moment::NEVER.to_string(), "never");
+    }
+
+    #[test]
+    fn a_span_shows_its_two_largest_units() {
+        for (seconds, text) in
+            [(0, "0s"), (59, "59s"), (270, "4m30s"), (7200, "2h"), (273_600, "3d4h"), (-5, "0s")]
+        {
+            assert_eq!(Span(seconds).to_string(), text);
+        }
+        assert_eq!(Span(86_400 + 300).to_string(), "1d");
+    }
+}
