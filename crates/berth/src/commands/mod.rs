@@ -1,0 +1,43 @@
+//! One file a command: its arguments, and what it does with them.
+//!
+//! A command reads through the console, asks the modules that know, and prints. Never talks to a stream the console
+//! did not give it.
+
+pub mod completions;
+pub mod convert;
+pub mod explain;
+pub mod man;
+pub mod plan;
+pub mod version;
+pub mod what_if;
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum, ValueHint};
+
+pub use what_if::WhatIfArgs;
+
+/// The manifests a command reads.
+#[derive(Debug, Clone, Args)]
+pub struct InputArgs {
+    /// File or folder of manifests; can be given several times.
+    ///
+    /// A folder is read with everything below it: *.yaml, *.yml and *.json, except hidden files and folders. `-` is
+    /// standard input.
+    #[arg(short = 'f', long = "filename", value_name = "PATH", required = true, value_hint = ValueHint::AnyPath)]
+    pub files: Vec<PathBuf>,
+}
+
+/// How results are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum OutputFormat {
+    /// Columns for people.
+    #[default]
+    Table,
+    /// More columns for people.
+    Wide,
+    /// JSON; objects as one v1 List.
+    Json,
+    /// YAML; objects as a stream of documents.
+    Yaml,
+}

@@ -1,0 +1,24 @@
+//! The `berth` command: arguments, files in, text out.
+//!
+//! ```text
+//! cli (what was typed) -> commands -> manifest (files in, text out)
+//!                              |----> convert  (older forms -> current forms)
+//!                              |----> change   (what-ifs of a plan, as typed)
+//!                              |----> world    (the objects a plan is about, and what-ifs applied to them)
+//!                              '----> plan     (what a hub would decide, and in what it differs)
+//! ```
+//!
+//! Owns the command line, the reading and writing of manifests and the words a person sees. Never decides anything
+//! about placement itself: decisions are the engine's.
+
+pub mod change;
+pub mod cli;
+pub mod commands;
+pub mod console;
+pub mod convert;
+pub mod manifest;
+pub mod plan;
+pub mod table;
+pub mod world;
+
+pub use cli::{Cli, run};

@@ -1,0 +1,18 @@
+//! The berth binary: parses arguments, runs the command, ends with its exit code.
+
+use std::process::ExitCode;
+
+use berth::console::Console;
+use berth::{Cli, run};
+use clap::Parser as _;
+
+fn main() -> ExitCode {
+    match Cli::try_parse() {
+        Ok(cli) => run(cli, &mut Console::of_process()),
+        Err(usage) => {
+            // Where even the usage cannot be shown, the exit code is all that is left to say.
+            let _ = usage.print();
+            ExitCode::from(u8::try_from(usage.exit_code()).unwrap_or(2))
+        }
+    }
+}
