@@ -1,0 +1,74 @@
+//! Berth's benchmarks: `./dev bench NAME [--quick] [--check] [--json FILE]`.
+//!
+//! Owns the command line. Each bench prints one Markdown table and says whether its targets are met. Wall time is
+//! reported and never decides anything; `--check` holds a build to what is the same on every machine: counts of
+//! allocations, bytes and instructions, and how these grow.
+
+mod count;
+mod engine;
+mod figure;
+mod fleet;
+mod peer;
+mod report;
+mod stage;
+mod world;
+
+use std::fs;
+use std::io::{Write, stdout};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::{Parser, ValueEnum};
+
+#[derive(Parser)]
+#[command(name = "berth-bench", about = "Berth's benchmarks")]
+struct Arguments {
+    /// The bench to run; without one they are listed
+    name: Option<Bench>,
+    /// Small sizes and few repetitions
+    #[arg(long)]
+    quick: bool,
+    /// Fail if a target that does not depend on the machine is missed
+    #[arg(long)]
+    check: bool,
+    /// Write the rows there too, as a JSON array
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Do every step once, for an instruction counter that watches this process
+    #[arg(long, hide = true, value_name = "CLUSTERS")]
+    counted: Option<usize>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Bench {
+    /// Deciding a placement over 1,000 to 100,000 clusters, and again after a change
+    Engine,
+}
+
+fn main() -> anyhow::Result<ExitCode> {
+    let arguments = Arguments::parse();
+    let mut out = stdout().lock();
+    let Some(bench) = arguments.name else {
+        for bench in Bench::value_variants() {
+            let value = bench.to_possible_value().expect("no bench is hidden");
+            writeln!(out, "{:<10} {}", value.get_name(), value.get_help().cloned().unwrap_or_default())?;
+        }
+        return Ok(ExitCode::SUCCESS);
+    };
+    if let Some(clusters) = arguments.counted {
+        match bench {
+            Bench::Engine => engine::counted(clusters)?,
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let report = match bench {
+        Bench::Engine => engine::run(arguments.quick, arguments.check)?,
+    };
+    write!(out, "{report}")?;
+    if let Some(file) = arguments.json {
+        let rows = serde_json::to_string_pretty(&report.rows)?;
+        fs::write(&file, rows + "\n").with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    Ok(if arguments.check && report.misses_a_count() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}

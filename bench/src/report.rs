@@ -1,0 +1,151 @@
+//! What a bench found: rows, and targets they are held to.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::figure::{Figure, readable};
+
+/// One measurement.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Row {
+    pub(crate) name: String,
+    pub(crate) unit: &'static str,
+    pub(crate) value: Figure,
+    /// What another program needs for it, where that is on record.
+    pub(crate) peer: Option<f64>,
+    /// The least the work can cost, measured in the same run.
+    pub(crate) floor: Option<f64>,
+    /// How many times as much the textbook way costs in the same run.
+    pub(crate) ratio: Option<f64>,
+}
+
+/// A limit on a row.
+#[derive(Clone, Debug)]
+pub(crate) struct Target {
+    /// The row's name and unit.
+    pub(crate) row: (String, &'static str),
+    pub(crate) at_most: f64,
+    /// The same on every machine, so that a build may be held to it.
+    pub(crate) is_count: bool,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Report {
+    /// What the columns mean.
+    pub(crate) head: String,
+    pub(crate) rows: Vec<Row>,
+    pub(crate) targets: Vec<Target>,
+}
+
+impl Report {
+    pub(crate) fn add(&mut self, name: impl Into<String>, unit: &'static str, value: Figure) -> &mut Row {
+        self.rows.push(Row { name: name.into(), unit, value, peer: None, floor: None, ratio: None });
+        self.rows.last_mut().expect("pushed just above")
+    }
+
+    /// Holds a row to a limit.
+    pub(crate) fn hold(&mut self, name: &str, unit: &'static str, at_most: f64, is_count: bool) {
+        self.targets.push(Target { row: (name.to_owned(), unit), at_most, is_count });
+    }
+
+    /// The value of a row.
+    pub(crate) fn value(&self, name: &str, unit: &str) -> Figure {
+        let row = self.rows.iter().find(|row| row.name == name && row.unit == unit);
+        row.map_or(Figure::Absent("not measured"), |row| row.value)
+    }
+
+    fn missed(&self) -> impl Iterator<Item = (&Target, f64)> {
+        self.targets.iter().filter_map(|target| {
+            let value = self.value(&target.row.0, target.row.1).number()?;
+            (value > target.at_most).then_some((target, value))
+        })
+    }
+
+    /// Whether a target is missed that holds on any machine.
+    pub(crate) fn misses_a_count(&self) -> bool {
+        self.missed().any(|(target, _)| target.is_count)
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = |number: Option<f64>| number.map(readable).unwrap_or_default();
+        let cells = self.rows.iter().map(|row| {
+            let value = row.value.to_string();
+            [
+                row.name.clone(),
+                row.unit.to_owned(),
+                value,
+                shown(row.peer),
+                shown(row.floor),
+                shown(row.ratio),
+            ]
+        });
+        let titles = ["name", "unit", "value", "peer", "floor", "ratio"].map(str::to_owned);
+        let table: Vec<_> = std::iter::once(titles).chain(cells).collect();
+        let widths: [usize; 6] = std::array::from_fn(|column| {
+            table.iter().map(|row| row[column].chars().count()).max().unwrap_or_default()
+        });
+        writeln!(f, "{}\n", self.head)?;
+        for (number, row) in table.iter().enumerate() {
+            for (column, (cell, width)) in row.iter().zip(widths).enumerate() {
+                // Words to the left, numbers to the right.
+                if column < 2 { write!(f, "| {cell:<width$} ")? } else { write!(f, "| {cell:>width$} ")? }
+            }
+            writeln!(f, "|")?;
+            if number == 0 {
+                for (column, width) in widths.into_iter().enumerate() {
+                    let end = if column < 2 { '-' } else { ':' };
+                    write!(f, "|{:-<width$}{end}", "", width = width + 1)?;
+                }
+                writeln!(f, "|")?;
+            }
+        }
+        writeln!(f)?;
+        let mut all_met = true;
+        for (target, value) in self.missed() {
+            all_met = false;
+            let (name, unit) = &target.row;
+            let (value, limit) = (readable(value), readable(target.at_most));
+            writeln!(f, "target missed: {name}: {value} {unit}, at most {limit}")?;
+        }
+        let unmeasured =
+            self.targets.iter().filter(|target| self.value(&target.row.0, target.row.1).number().is_none());
+        let (unmeasured, total) = (unmeasured.count(), self.targets.len());
+        let verdict = if all_met { "all met" } else { "not all met" };
+        match unmeasured {
+            0 => writeln!(f, "targets: {verdict} ({total} of them)"),
+            _ => {
+                writeln!(f, "targets: {verdict}, of the {} of {total} that were measured", total - unmeasured)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_missed_count_fails_a_check() {
+        let mut report = Report::default();
+        report.add("decide", "µs", Figure::Number(30.0));
+        report.hold("decide", "µs", 20.0, false);
+        report.add("decide", "allocations", Figure::Number(7.0));
+        report.hold("decide", "allocations", 100.0, true);
+        assert!(!report.misses_a_count());
+        assert!(report.to_string().contains("target missed: decide: 30 µs, at most 20"));
+        report.hold("decide", "allocations", 6.0, true);
+        assert!(report.misses_a_count());
+    }
+
+    #[test]
+    fn a_target_without_a_measurement_is_said_to_be_unmeasured() {
+        let mut report = Report::default();
+        report.add("decide", "instructions", Figure::Absent("valgrind not found"));
+        report.hold("decide", "instructions", 20.0, true);
+        assert!(!report.misses_a_count());
+        assert!(report.to_string().ends_with("targets: all met, of the 0 of 1 that were measured\n"));
+    }
+}
