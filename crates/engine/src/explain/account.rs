@@ -124,7 +124,7 @@ pub struct ClusterAccount {
     /// The set it came through, the first of those it is in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub set: Option<Arc<str>>,
-    /// Each predicate, and what failed.
+    /// Each predicate, and what failed; of very many, those the cluster comes nearest to.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub predicates: Vec<PredicateAccount>,
     /// Each taint, and who tolerates it.

@@ -19,6 +19,10 @@ use crate::select::{
 use crate::selector::{Ask, Mismatch, Term};
 use crate::taint::{ClusterEffect, Policy, Refusal, Taint, judge};
 
+/// Predicates listed for one cluster: with more, those it comes nearest to. Thousands of predicates over thousands of
+/// clusters would be an account nobody can hold.
+const PREDICATES_LISTED_MAX: usize = 20;
+
 /// Explains a placement at `now`, about one cluster or about all. `None` if there is no such placement or it is to be
 /// left alone.
 pub fn explain(
@@ -267,11 +271,19 @@ impl Context<'_> {
 
     fn predicates(&self, slot: Slot) -> Vec<PredicateAccount> {
         let predicates = self.rule.map(|rule| &rule.predicates[..]).unwrap_or_default();
-        predicates
-            .iter()
-            .enumerate()
-            .map(|(index, term)| PredicateAccount { index, failures: self.failures(term, slot) })
-            .collect()
+        let mut accounts: Vec<PredicateAccount> = Vec::new();
+        for (index, term) in predicates.iter().enumerate() {
+            accounts.push(PredicateAccount { index, failures: self.failures(term, slot) });
+            if accounts.len() == 2 * PREDICATES_LISTED_MAX {
+                accounts.sort_by_key(|account| (account.failures.len(), account.index));
+                accounts.truncate(PREDICATES_LISTED_MAX);
+            }
+        }
+        if accounts.len() > PREDICATES_LISTED_MAX {
+            accounts.sort_by_key(|account| (account.failures.len(), account.index));
+            accounts.truncate(PREDICATES_LISTED_MAX);
+        }
+        accounts
     }
 
     fn failures(&self, term: &Term, slot: Slot) -> Vec<Failure> {

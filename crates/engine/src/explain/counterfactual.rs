@@ -66,8 +66,8 @@ pub enum Change {
 pub struct Counterfactual {
     /// The change.
     pub change: Change,
-    /// Whether the cluster would be selected then. `false`: the change removes this obstacle, and others would
-    /// still outrank the cluster, or spreading would decide.
+    /// Whether the cluster is sure to be selected then. `false`: the change removes this obstacle; what follows is not
+    /// known, or others would still outrank the cluster.
     pub selects: bool,
 }
 
@@ -80,8 +80,9 @@ pub(super) fn counterfactual(
     let rule = context.rule?;
     let barring: Vec<&str> =
         account.taints.iter().filter(|taint| taint.bars).map(|taint| taint.taint.as_str()).collect();
-    // Spreading decides by itself; what it would do with one more cluster is not said before it is tried.
-    let free = rule.spread.is_empty() && rule.anti_affinity.is_none();
+    // Spreading decides by itself, and relative scores move with every cluster; what they would make of one more is not
+    // said before it is tried.
+    let free = !rule.is_relative();
     let selects = || {
         free && context.score_if_feasible(slot).is_some_and(|score| context.would_be_selected(slot, score))
     };

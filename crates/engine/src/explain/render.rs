@@ -207,7 +207,7 @@ fn counterfactual_phrase(counterfactual: &Counterfactual) -> String {
     if counterfactual.selects {
         format!("with {change} it would be selected")
     } else {
-        format!("with {change} it would compete, but not be selected for that alone")
+        format!("with {change} it would compete, which may not be enough")
     }
 }
 
