@@ -125,7 +125,7 @@ impl<'m> Standings<'m> {
             (!rule.is_relative()).then(|| Scorer::new(model, entry, rule, own, everybody, now));
         let (ranked, _) = select::best(model, &scorer, feasible, usize::MAX / 4);
         let ranks = ranked.iter().enumerate().map(|(place, ranked)| (ranked.slot, place + 1)).collect();
-        let (selected, spreader) = pick(model, rule, &scorer, feasible);
+        let (selected, spreader) = pick(model, rule, own, &scorer, feasible);
         let reached = rule.count.is_some_and(|asked| asked == selected.len());
         let cut = if reached { selected.iter().max().copied() } else { None };
         Self { scorer, hypothetical, ranks, selected, cut, spreader }

@@ -89,7 +89,7 @@ fn select(
         _ => {
             let feasible = feasible(model, entry, own, now);
             let scorer = Scorer::new(model, entry, rule, own, &feasible, now);
-            let selected = pick(model, rule, &scorer, &feasible).0;
+            let selected = pick(model, rule, own, &scorer, &feasible).0;
             // Where scores are relative, a cluster that leaves moves others although it was not selected itself.
             let next = if rule.is_relative() {
                 let slots = || feasible.iter().map(Slot::from_index);
@@ -159,6 +159,7 @@ fn next_turn(
 pub(crate) fn pick<'r>(
     model: &Model,
     rule: &'r Rule,
+    own: Option<&Holdings>,
     scorer: &Scorer<'_>,
     feasible: &RoaringBitmap,
 ) -> (Vec<Ranked>, Option<Spreader<'r>>) {
@@ -170,9 +171,27 @@ pub(crate) fn pick<'r>(
         return (best(model, scorer, feasible, count).0, None);
     }
     let (ranked, _) = best(model, scorer, feasible, all);
-    let mut spreader = Spreader::new(model, rule, ranked.into_iter());
-    let chosen = spreader.choose(count);
-    (chosen.into_iter().map(|chosen| chosen.ranked).collect(), Some(spreader))
+    let choose = |spreader: &mut Spreader<'r>, count: usize| -> Vec<Ranked> {
+        spreader.choose(count).into_iter().map(|chosen| chosen.ranked).collect()
+    };
+    let mut spreader = Spreader::new(model, rule, ranked.iter().copied());
+    let chosen = choose(&mut spreader, count);
+    // Step by step, rules that cross can lead into a corner. What is held and keeps them all is no worse a start; it is
+    // taken where it leads further, so that a selection once reached is never lost to the order of steps.
+    if ruled
+        && chosen.len() < count.min(all)
+        && let Some(own) = own
+    {
+        let mut from_held = Spreader::new(model, rule, ranked.into_iter());
+        if let Some(mut seated) = from_held.seat(&own.clusters).filter(|seated| seated.len() <= count) {
+            let left = count - seated.len();
+            seated.extend(choose(&mut from_held, left));
+            if seated.len() > chosen.len() {
+                return (seated, Some(from_held));
+            }
+        }
+    }
+    (chosen, Some(spreader))
 }
 
 /// Keeps what the placement holds, except clusters that none of its sets contains any more: a grant that was

@@ -12,6 +12,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use hashbrown::{HashMap, HashSet};
+use roaring::RoaringBitmap;
 use serde::Serialize;
 
 use super::ranking::Ranked;
@@ -174,6 +175,34 @@ impl<'r> Spreader<'r> {
             }
         }
         chosen
+    }
+
+    /// Seats clusters that are held already, all at once; `None` if together they break a rule. One at a time even a
+    /// selection that keeps every rule can be out of reach.
+    pub(crate) fn seat(&mut self, held: &RoaringBitmap) -> Option<Vec<Ranked>> {
+        let mut seated = Vec::new();
+        for cell in 0..self.cells.len() {
+            let queue = std::mem::take(&mut self.cells[cell].queue);
+            let (stay, rest): (Vec<_>, Vec<_>) =
+                queue.into_iter().partition(|ranked| held.contains(ranked.slot.index_u32()));
+            self.cells[cell].queue = rest.into();
+            for ranked in stay {
+                let Cell { places, apart, .. } = &self.cells[cell];
+                let nowhere = self.terms.iter().zip(places).any(|(term, place)| term.hard && place.is_none());
+                let shared = self
+                    .apart
+                    .as_ref()
+                    .is_some_and(|(_, taken)| apart.as_ref().is_none_or(|value| taken.contains(value)));
+                if nowhere || shared {
+                    return None;
+                }
+                self.occupy(cell);
+                seated.push(ranked);
+            }
+        }
+        let fullest = |term: &Term<'_>| term.counts.iter().max().copied().unwrap_or_default();
+        let mut hard = self.terms.iter().filter(|term| term.hard);
+        hard.all(|term| fullest(term) - term.least <= term.max_skew).then_some(seated)
     }
 
     fn bids(&self, weight: i64) -> BinaryHeap<Bid> {

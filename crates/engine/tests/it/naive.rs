@@ -316,17 +316,52 @@ impl<'w> Naive<'w> {
         of.get(key).cloned()
     }
 
-    /// Chooses step by step: each time everybody is asked, and the best that no rule forbids is taken.
+    /// Chooses from nothing, and, where that does not reach the number, from what is held if it keeps every rule.
     fn choose(&self, scores: &BTreeMap<String, i64>) -> Vec<String> {
         let wanted = self
             .placement
             .spec
             .number_of_clusters
             .map_or(usize::MAX, |count| usize::try_from(count).unwrap());
+        let from_nothing = self.choose_from(scores, Vec::new(), wanted);
+        let held: Vec<String> = self.held().into_iter().filter(|name| scores.contains_key(name)).collect();
+        if held.len() <= wanted && self.keeps_every_rule(scores, &held) {
+            let from_held = self.choose_from(scores, held, wanted);
+            if from_held.len() > from_nothing.len() {
+                return from_held;
+            }
+        }
+        from_nothing
+    }
+
+    fn keeps_every_rule(&self, scores: &BTreeMap<String, i64>, chosen: &[String]) -> bool {
+        let even = self.spread_terms().into_iter().filter(|(.., hard)| *hard).all(|(key, kind, skew, _)| {
+            chosen.iter().all(|name| {
+                self.crowd(chosen, scores, name, &key, &kind)
+                    .is_some_and(|(here, least)| here - least <= skew)
+            })
+        });
+        let apart = self.placement.spec.anti_affinity.as_ref().is_none_or(|anti| {
+            let places: Vec<_> = chosen
+                .iter()
+                .map(|name| self.place(name, &anti.topology_key, &anti.topology_key_type))
+                .collect();
+            let distinct: BTreeSet<_> = places.iter().flatten().collect();
+            places.iter().all(Option::is_some) && distinct.len() == chosen.len()
+        });
+        even && apart
+    }
+
+    /// Chooses step by step: each time everybody is asked, and the best that no rule forbids is taken.
+    fn choose_from(
+        &self,
+        scores: &BTreeMap<String, i64>,
+        mut chosen: Vec<String>,
+        wanted: usize,
+    ) -> Vec<String> {
         let terms = self.spread_terms();
         let weight: i64 =
             self.weights().iter().filter(|(name, _)| name == "Spread").map(|(_, weight)| weight).sum();
-        let mut chosen: Vec<String> = Vec::new();
         while chosen.len() < wanted {
             let open =
                 scores.keys().filter(|name| !chosen.contains(name) && self.allowed(&chosen, scores, name));

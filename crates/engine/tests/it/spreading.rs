@@ -199,3 +199,16 @@ fn more_of_one_place_than_the_scale_has_steps_are_still_selected() {
     let request = soft(1).number(90);
     assert_eq!(per_region(&regions(&[100, 1, 0]).selected(&request, 0)), [89, 1, 0]);
 }
+
+#[test]
+fn a_selection_that_keeps_two_crossing_rules_is_not_lost_when_it_is_read_back() {
+    // Alone, `a` fills a region and a vendor so that neither `b` nor `c` may follow; together they keep both rules.
+    let cluster = |fleet: Fleet, name: &str, region: &str, vendor: &str| {
+        fleet.cluster(name).label("region", region).label("vendor", vendor)
+    };
+    let fleet = || cluster(cluster(cluster(fleet(), "a", "r1", "x"), "b", "r1", "y"), "c", "r2", "x");
+    let request = || hard(1).spread("vendor", "Label", 1, "DoNotSchedule").number(3);
+    assert_eq!(fleet().selected(&request(), 0), ["a"], "step by step there is no way on");
+    let held = fleet().decided(&request().key(), &["a", "b", "c"]);
+    assert_eq!(held.selected(&request(), 0), ["a", "b", "c"]);
+}
