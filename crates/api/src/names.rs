@@ -123,17 +123,3 @@ pub mod reason {
     /// An administrator shut the cluster out.
     pub const HUB_CLUSTER_ADMIN_DENIED: &str = "HubClusterAdminDenied";
 }
-
-/// Names of the built-in prioritizers.
-pub mod prioritizer {
-    /// Prefers clusters with few decisions.
-    pub const BALANCE: &str = "Balance";
-    /// Prefers clusters that are already selected.
-    pub const STEADY: &str = "Steady";
-    /// Prefers clusters with much allocatable CPU.
-    pub const RESOURCE_ALLOCATABLE_CPU: &str = "ResourceAllocatableCPU";
-    /// Prefers clusters with much allocatable memory.
-    pub const RESOURCE_ALLOCATABLE_MEMORY: &str = "ResourceAllocatableMemory";
-    /// Prefers clusters in thinly used topologies.
-    pub const SPREAD: &str = "Spread";
-}

@@ -16,7 +16,7 @@ use crate::moment::Moment;
 use crate::select::{
     self, Decision, Outcome, Prioritizer, Ranked, Reach, Rule, Scorer, Spreader, candidates, feasible, pick,
 };
-use crate::selector::{Ask, Mismatch, Term};
+use crate::selector::{Ask, Mismatch, Subject, Term};
 use crate::taint::{ClusterEffect, Policy, Refusal, Taint, judge};
 
 /// Predicates listed for one cluster: with more, those it comes nearest to. Thousands of predicates over thousands of
@@ -271,27 +271,29 @@ impl Context<'_> {
 
     fn predicates(&self, slot: Slot) -> Vec<PredicateAccount> {
         let predicates = self.rule.map(|rule| &rule.predicates[..]).unwrap_or_default();
-        let mut accounts: Vec<PredicateAccount> = Vec::new();
+        let cut_to_nearest = |accounts: &mut Vec<PredicateAccount>| {
+            accounts.sort_by_key(|account| (account.failures.len(), account.index));
+            accounts.truncate(PREDICATES_LISTED_MAX);
+        };
+        let mut accounts = Vec::new();
+        let mut subject = None;
         for (index, term) in predicates.iter().enumerate() {
-            accounts.push(PredicateAccount { index, failures: self.failures(term, slot) });
+            accounts.push(PredicateAccount { index, failures: self.failures(term, slot, &mut subject) });
             if accounts.len() == 2 * PREDICATES_LISTED_MAX {
-                accounts.sort_by_key(|account| (account.failures.len(), account.index));
-                accounts.truncate(PREDICATES_LISTED_MAX);
+                cut_to_nearest(&mut accounts);
             }
         }
         if accounts.len() > PREDICATES_LISTED_MAX {
-            accounts.sort_by_key(|account| (account.failures.len(), account.index));
-            accounts.truncate(PREDICATES_LISTED_MAX);
+            cut_to_nearest(&mut accounts);
         }
         accounts
     }
 
-    fn failures(&self, term: &Term, slot: Slot) -> Vec<Failure> {
+    /// What of a term fails; `subject` is made once for all terms about one cluster.
+    fn failures(&self, term: &Term, slot: Slot, subject: &mut Option<Subject>) -> Vec<Failure> {
         let lens = self.model.lens();
         let mut failures = Vec::new();
-        if let Some(names) = &term.names
-            && !names.iter().any(|name| **name == **self.model.name(slot))
-        {
+        if !term.admits_name(self.model.name(slot)) {
             failures.push(Failure::Name);
         }
         for requirement in &term.requirements {
@@ -304,7 +306,7 @@ impl Context<'_> {
             }
         }
         if !term.expressions.is_empty() {
-            let subject = lens.subject(slot);
+            let subject = subject.get_or_insert_with(|| lens.subject(slot));
             if let Some((place, mismatch)) = subject.first_mismatch(&term.expressions) {
                 let outcome = match mismatch {
                     Mismatch::False => "false".to_owned(),

@@ -169,9 +169,7 @@ fn still_passes(context: &Context<'_>, slot: Slot, change: &Change) -> bool {
         })
     };
     let sets = context.entry.eligible.sets.iter().filter_map(|(_, term)| *term);
-    let named = |term: &Term| {
-        term.names.as_ref().is_none_or(|names| names.iter().any(|name| **name == **context.model.name(slot)))
-    };
+    let named = |term: &Term| term.admits_name(context.model.name(slot));
     let predicates = context.rule.map(|rule| &rule.predicates[..]).unwrap_or_default();
     sets.into_iter().any(|term| holds(&context.model.terms.get(term).term))
         && (predicates.is_empty()
@@ -188,13 +186,11 @@ fn ceil_div(points: i64, weight: i64) -> Option<i64> {
 fn fewest_failures(context: &Context<'_>, slot: Slot) -> Option<(usize, Option<Change>)> {
     let lens = context.model.lens();
     let rule = context.rule?;
+    let mut subject = None;
     rule.predicates
         .iter()
         .map(|term| {
-            let named = term
-                .names
-                .as_ref()
-                .is_none_or(|names| names.iter().any(|name| **name == **context.model.name(slot)));
+            let named = term.admits_name(context.model.name(slot));
             let failing: Vec<&Requirement> = term
                 .requirements
                 .iter()
@@ -202,11 +198,7 @@ fn fewest_failures(context: &Context<'_>, slot: Slot) -> Option<(usize, Option<C
                     !requirement.holds(lens.value(slot, requirement.facet, &requirement.key))
                 })
                 .collect();
-            let expressions = if term.expressions.is_empty() {
-                0
-            } else {
-                usize::from(!lens.subject(slot).satisfies(&term.expressions))
-            };
+            let expressions = usize::from(!lens.expressions_hold(term, slot, &mut subject));
             let count = failing.len() + expressions + usize::from(!named);
             let change = match failing[..] {
                 [requirement] if count == 1 => mend(requirement),

@@ -37,9 +37,7 @@ impl<'m> Lens<'m> {
     /// Whether a live cluster matches; `subject` is filled when an expression asks for it.
     pub(crate) fn matches(self, term: &Term, slot: Slot, subject: &mut Option<Subject>) -> bool {
         self.clusters.live.contains(slot.0)
-            && term.names.as_ref().is_none_or(|names| {
-                names.binary_search_by(|name| (**name).cmp(self.slots.name(slot))).is_ok()
-            })
+            && term.admits_name(self.slots.name(slot))
             && term
                 .requirements
                 .iter()
@@ -47,7 +45,8 @@ impl<'m> Lens<'m> {
             && self.expressions_hold(term, slot, subject)
     }
 
-    fn expressions_hold(self, term: &Term, slot: Slot, subject: &mut Option<Subject>) -> bool {
+    /// Whether the expressions of a term hold; `subject` is filled when there are any.
+    pub(crate) fn expressions_hold(self, term: &Term, slot: Slot, subject: &mut Option<Subject>) -> bool {
         if term.expressions.is_empty() {
             return true;
         }

@@ -15,6 +15,11 @@ pub struct Term {
 }
 
 impl Term {
+    /// Whether a cluster of this name is one of those named, if any are.
+    pub(crate) fn admits_name(&self, name: &str) -> bool {
+        self.names.as_ref().is_none_or(|names| names.binary_search_by(|other| (**other).cmp(name)).is_ok())
+    }
+
     /// Whether any expression asks for the cluster's scores.
     pub(crate) fn reads_scores(&self) -> bool {
         self.expressions.iter().any(Expression::reads_scores)

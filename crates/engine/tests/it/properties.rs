@@ -68,6 +68,21 @@ fn same_lines(one: Option<String>, other: Option<String>) -> Result<(), TestCase
     Ok(())
 }
 
+/// Lets a history happen; the second at which it ends.
+fn live_through(world: &mut World, history: Vec<Step>) -> i64 {
+    let mut now = 0;
+    for step in history {
+        match step {
+            Step::Change(delta) => drop(world.apply(delta)),
+            Step::Clock(seconds) => now = seconds,
+            // Both compare what is kept with a decision from nothing.
+            Step::Decide(key) => drop(world.decide(&key, at(now))),
+            Step::Settle(key) => drop(world.settle(&key, at(now))),
+        }
+    }
+    now
+}
+
 proptest! {
     #![proptest_config(config())]
 
@@ -87,16 +102,7 @@ proptest! {
         history in prop::collection::vec(any_step(Breadth::Plain), 0..40),
     ) {
         let mut world = World::of(deltas.0);
-        let mut now = 0;
-        for step in history {
-            match step {
-                Step::Change(delta) => drop(world.apply(delta)),
-                Step::Clock(seconds) => now = seconds,
-                // Both compare what is kept with a decision from nothing.
-                Step::Decide(key) => drop(world.decide(&key, at(now))),
-                Step::Settle(key) => drop(world.settle(&key, at(now))),
-            }
-        }
+        let now = live_through(&mut world, history);
         check_against_naive(&mut world, now)?;
     }
 
@@ -106,15 +112,7 @@ proptest! {
         history in prop::collection::vec(any_step(Breadth::Full), 0..40),
     ) {
         let mut world = World::of(deltas.0);
-        let mut now = 0;
-        for step in history {
-            match step {
-                Step::Change(delta) => drop(world.apply(delta)),
-                Step::Clock(seconds) => now = seconds,
-                Step::Decide(key) => drop(world.decide(&key, at(now))),
-                Step::Settle(key) => drop(world.settle(&key, at(now))),
-            }
-        }
+        let now = live_through(&mut world, history);
         let mut anew = world.rebuilt();
         for key in placement_keys() {
             same_lines(world.rendered(&key, at(now)), anew.rendered(&key, at(now)))?;
