@@ -5,6 +5,7 @@
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
+use berth_schema::{Arena, NodeId, Schema};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
 
 use crate::{
@@ -83,6 +84,12 @@ impl KindInfo {
     /// The schema of the kind, the same in all its versions.
     pub fn schema(&self) -> &'static JSONSchemaProps {
         SCHEMAS.get(self.kind).expect("every kind of the registry has a schema")
+    }
+
+    /// The same schema, made ready for preparing and validating objects.
+    pub fn structure(&self) -> Schema<'static> {
+        let (arena, roots) = &*STRUCTURES;
+        arena.schema(*roots.get(self.kind).expect("every kind of the registry has a schema"))
     }
 }
 
@@ -216,6 +223,17 @@ const KINDS: &[KindInfo] = &[
 
 static SCHEMAS: LazyLock<BTreeMap<&'static str, JSONSchemaProps>> =
     LazyLock::new(|| KINDS.iter().map(|info| (info.kind, root_schema(info))).collect());
+
+static STRUCTURES: LazyLock<(Arena, BTreeMap<&'static str, NodeId>)> = LazyLock::new(|| {
+    let mut arena = Arena::default();
+    let roots = SCHEMAS.iter().map(|(kind, schema)| {
+        let schema = serde_json::to_value(schema).expect("a schema is JSON");
+        let root = berth_schema::compile(&mut arena, &schema).expect("a generated schema can be compiled");
+        (*kind, root)
+    });
+    let roots = roots.collect();
+    (arena, roots)
+});
 
 /// All kinds, those that others depend on first.
 pub fn kinds() -> &'static [KindInfo] {

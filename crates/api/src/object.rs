@@ -79,10 +79,10 @@ impl Object {
             return Err(ReadError::UnknownKind { api_version, kind });
         };
         let name = document.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let unknown_fields = unknown_fields(&document, info.schema());
-        prepare(&mut document, info.schema());
+        let unknown_fields = unknown_fields(&document, info.structure());
+        prepare(&mut document, info.structure());
         let mut problems = validate_metadata(&document, info);
-        problems.extend(validate(&document, info.schema()));
+        problems.extend(validate(&document, info.structure()));
         if !problems.is_empty() {
             return Err(ReadError::Invalid { kind: info.kind, name, problems });
         }
@@ -161,8 +161,8 @@ mod tests {
         .unwrap_err();
         assert_eq!(
             wrong.to_string(),
-            "Placement p is invalid: spec.numberOfClusters: Invalid value: \"three\": must be an integer, not a \
-             string; spec.sortBy: Unsupported value: \"Size\": supported values: \"ClusterName\", \"Score\""
+            "Placement p is invalid: spec.numberOfClusters: Invalid value: \"three\": must be of type integer: \
+             \"string\"; spec.sortBy: Unsupported value: \"Size\": supported values: \"ClusterName\", \"Score\""
         );
     }
 

@@ -6,6 +6,7 @@
 
 use std::{borrow::Cow, fmt};
 
+use berth_text::quantity::{Number as Digits, Suffix};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::Number;
@@ -41,13 +42,6 @@ pub enum QuantityError {
         "unknown suffix: use n, u, m, k, M, G, T, P, E, Ki, Mi, Gi, Ti, Pi, Ei or an exponent such as e3"
     )]
     Suffix,
-}
-
-/// A suffix, read: the base it is a power of, and which power.
-#[derive(Clone, Copy, PartialEq)]
-enum Suffix {
-    Decimal(i32),
-    Binary(u32),
 }
 
 /// An amount taken apart: sign, digits before and after the point, suffix.
@@ -121,26 +115,13 @@ impl JsonSchema for Quantity {
 
 impl<'a> Parts<'a> {
     fn of(text: &'a str) -> Result<Self, QuantityError> {
-        if text.is_empty() {
+        let (number, suffix) = Digits::split(text);
+        if number.whole.is_empty() && number.fraction.is_empty() {
             return Err(QuantityError::Malformed);
         }
-        let (negative, unsigned) = match text.as_bytes()[0] {
-            b'-' => (true, &text[1..]),
-            b'+' => (false, &text[1..]),
-            _ => (false, text),
-        };
-        let (whole, rest) = split_digits(unsigned);
-        let (fraction, suffix) = match rest.strip_prefix('.') {
-            Some(rest) => split_digits(rest),
-            None => ("", rest),
-        };
-        if whole.is_empty() && fraction.is_empty() {
-            return Err(QuantityError::Malformed);
-        }
-        let whole = whole.trim_start_matches('0');
-        // Zero counts as one digit, which matters for what fits the exact range.
-        let whole = if whole.is_empty() { "0" } else { whole };
-        Ok(Self { negative, whole, fraction, suffix: Suffix::of(suffix)? })
+        let suffix = Suffix::read(suffix).map_err(|_| QuantityError::Suffix)?;
+        let Digits { negative, fraction, .. } = number;
+        Ok(Self { negative, whole: number.significant(), fraction, suffix })
     }
 
     fn approximate_f64(&self) -> f64 {
@@ -152,7 +133,7 @@ impl<'a> Parts<'a> {
     /// The amount as a 64-bit integer times a power of ten, where that is possible.
     fn exact(&self) -> Option<f64> {
         match self.suffix {
-            Suffix::Decimal(exponent) => {
+            Suffix::Decimal(exponent) | Suffix::Exponent(exponent) => {
                 if self.whole.len() + self.fraction.len() > DIGITS_EXACT_MAX {
                     return None;
                 }
@@ -180,7 +161,7 @@ impl<'a> Parts<'a> {
         let mut digits = format!("{}{}", self.whole, self.fraction);
         let mut scale = self.fraction.len() as i64;
         match self.suffix {
-            Suffix::Decimal(exponent) => scale -= i64::from(exponent),
+            Suffix::Decimal(exponent) | Suffix::Exponent(exponent) => scale -= i64::from(exponent),
             Suffix::Binary(exponent) => digits = times(&digits, 1 << exponent),
         }
         if digits.bytes().all(|digit| digit == b'0') {
@@ -189,34 +170,6 @@ impl<'a> Parts<'a> {
         let nano = to_nano(digits, scale);
         let capped = matches!(self.suffix, Suffix::Binary(_)) && nano.exceeds(BINARY_MAX_NANO);
         if capped { i64::MAX as f64 } else { scaled(nano.as_f64(), SCALE_MIN) }
-    }
-}
-
-impl Suffix {
-    fn of(text: &str) -> Result<Self, QuantityError> {
-        Ok(match text {
-            "" => Self::Decimal(0),
-            "n" => Self::Decimal(-9),
-            "u" => Self::Decimal(-6),
-            "m" => Self::Decimal(-3),
-            "k" => Self::Decimal(3),
-            "M" => Self::Decimal(6),
-            "G" => Self::Decimal(9),
-            "T" => Self::Decimal(12),
-            "P" => Self::Decimal(15),
-            "E" => Self::Decimal(18),
-            "Ki" => Self::Binary(10),
-            "Mi" => Self::Binary(20),
-            "Gi" => Self::Binary(30),
-            "Ti" => Self::Binary(40),
-            "Pi" => Self::Binary(50),
-            "Ei" => Self::Binary(60),
-            other => {
-                let exponent = other.strip_prefix(['e', 'E']).ok_or(QuantityError::Suffix)?;
-                // The original keeps the low 32 bits of the exponent; so do we, or the floats would differ.
-                Self::Decimal(exponent.parse::<i64>().map_err(|_| QuantityError::Suffix)? as i32)
-            }
-        })
     }
 }
 
@@ -272,10 +225,6 @@ fn scaled(base: f64, exponent: i64) -> f64 {
         ..-323 => 0.0,
     };
     base * ten_to
-}
-
-fn split_digits(text: &str) -> (&str, &str) {
-    text.split_at(text.bytes().take_while(u8::is_ascii_digit).count())
 }
 
 /// Decimal digits times a factor.

@@ -4,11 +4,10 @@
 //! popular spelling of "never", but lies past the last instant `jiff` can represent; one such object must
 //! not make a whole list unreadable, so it is read as that last instant.
 
+use berth_schema::format::DateTime;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde::{Deserialize, Deserializer, de::Error as _};
-
-use crate::schema::format::DateTime;
 
 /// Reads an optional RFC 3339 time; null and absent are the same.
 pub(crate) fn optional<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Time>, D::Error> {

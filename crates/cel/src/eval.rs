@@ -9,6 +9,8 @@ mod access;
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use berth_text::pattern::Regex;
+
 use crate::cost::{Budget, LIST_CREATE_COST, MAP_CREATE_COST, PATTERN_COMPILE_WORK, SELECT_COST};
 use crate::error::EvalError;
 use crate::function::{Implementation, Outcome};
@@ -61,9 +63,9 @@ pub(crate) struct Context<'a> {
     bindings: &'a Bindings,
     /// What macros have bound. An accumulator may hold an error that a later element absorbs.
     locals: Vec<Outcome>,
-    patterns: Vec<(Arc<str>, Arc<regex::Regex>)>,
+    patterns: Vec<(Arc<str>, Arc<Regex>)>,
     /// The pattern of the call being made, if it was known at compile time.
-    prepared: Option<Arc<regex::Regex>>,
+    prepared: Option<Arc<Regex>>,
 }
 
 pub(crate) fn evaluate(root: &Node, bindings: &Bindings, budget: &mut Budget) -> Outcome {
@@ -73,7 +75,7 @@ pub(crate) fn evaluate(root: &Node, bindings: &Bindings, budget: &mut Budget) ->
 
 impl<'a> Context<'a> {
     /// The compiled form of a pattern. Shared rather than cloned: a clone would start with cold caches.
-    pub(crate) fn pattern(&mut self, text: &Arc<str>) -> Result<Arc<regex::Regex>, EvalError> {
+    pub(crate) fn pattern(&mut self, text: &Arc<str>) -> Result<Arc<Regex>, EvalError> {
         if let Some(prepared) = &self.prepared {
             return Ok(Arc::clone(prepared));
         }
@@ -281,7 +283,11 @@ impl<'a> Context<'a> {
 
     fn fold(&mut self, fold: &Fold) -> Outcome {
         let range = self.eval(&fold.range)?;
-        let init = self.eval(&fold.init);
+        // An accumulator may hold an error that an element absorbs, but never one that ends everything.
+        let init = match self.eval(&fold.init) {
+            Err(error) if error.is_fatal() => return Err(error),
+            init => init,
+        };
         debug_assert_eq!(self.locals.len(), fold.slot, "the checker counts slots as they are used");
         self.locals.push(init);
         self.locals.push(Ok(Value::Null));

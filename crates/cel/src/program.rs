@@ -6,6 +6,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use berth_text::pattern::Regex;
+
 use crate::cost::{Budget, CostModel};
 use crate::error::EvalError;
 use crate::eval::{self, Bindings};
@@ -116,7 +118,7 @@ pub(crate) struct Callee {
     /// their types, whether or not the checker lets such a comparison pass.
     pub(crate) open: bool,
     /// A pattern argument that was known at compile time.
-    pub(crate) pattern: Option<Arc<regex::Regex>>,
+    pub(crate) pattern: Option<Arc<Regex>>,
 }
 
 /// A loop over a list or the keys of a map. The accumulator has the slot given, the variable the next.

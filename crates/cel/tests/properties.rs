@@ -29,6 +29,11 @@ fn exercise(source: &str, limit: u64) {
     let _ = program.field_paths();
 }
 
+#[test]
+fn a_budget_that_ends_while_a_list_is_begun_is_what_is_reported() {
+    exercise("dyn(1).map(x, dyn(1))", 1);
+}
+
 const TOKENS: &[&str] = &[
     "m",
     "n",

@@ -1,30 +1,15 @@
-//! Structural schemas: what an object may look like, what is filled in, and what is wrong with it.
+//! Structural schemas: what an object of our kinds may look like, what is filled in, and what is wrong with it.
 //!
-//! Owns the functions that take a JSON value and the schema of a definition: dropping nulls, filling in
-//! defaults, finding problems and unknown fields. They follow Kubernetes' rules for custom resources, work on any
-//! structural schema, and recurse only as deep as the schema does, however deep the value is. Never looks at
-//! expressions (`x-kubernetes-validations`), which none of our definitions has.
-//!
-//! ```text
-//! value --prepare--> nulls dropped, whole floats made integers, defaults filled in
-//!       --validate--> problems        --unknown_fields--> paths nobody will read
-//! ```
+//! Owns the way from our types to the schemas of their definitions, and what is asked of objects that no API server has
+//! looked at yet. The rules themselves are those of every structural schema and live in `berth_schema`.
 
-pub(crate) mod format;
 pub(crate) mod fragment;
 mod generate;
 mod metadata;
-mod path;
-mod pattern;
-mod prepare;
-mod problem;
-mod unknown;
-mod validate;
 
+pub use berth_schema::{
+    FieldPath, PROBLEMS_MAX, Problem, ProblemKind, apply_defaults, drop_nulls, prepare, unknown_fields,
+    validate_readable as validate,
+};
 pub(crate) use generate::structural_schema;
 pub use metadata::validate_metadata;
-pub use path::FieldPath;
-pub use prepare::{apply_defaults, drop_nulls, prepare};
-pub use problem::{PROBLEMS_MAX, Problem, ProblemKind};
-pub use unknown::unknown_fields;
-pub use validate::validate;

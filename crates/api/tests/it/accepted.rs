@@ -1,6 +1,6 @@
 //! Whatever the reference accepts, we accept, read and write back.
 
-use berth_api::{Object, schema_for};
+use berth_api::{Object, kind_info};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     JSONSchemaProps, JSONSchemaPropsOrArray,
 };
@@ -41,11 +41,11 @@ pub(crate) fn normalise(value: &mut Value, schema: &JSONSchemaProps) {
 /// Reads a document and checks that it is written back unchanged, but for defaults and the stored version.
 pub(crate) fn round_trip(document: &Value) -> Result<Object, String> {
     let reading = Object::read(document.clone()).map_err(|error| error.to_string())?;
-    let schema =
-        schema_for(document["apiVersion"].as_str().unwrap(), document["kind"].as_str().unwrap()).unwrap();
+    let info =
+        kind_info(document["apiVersion"].as_str().unwrap(), document["kind"].as_str().unwrap()).unwrap();
     let mut expected = document.clone();
-    berth_api::schema::prepare(&mut expected, schema);
-    normalise(&mut expected, schema);
+    berth_api::schema::prepare(&mut expected, info.structure());
+    normalise(&mut expected, info.schema());
     let written = reading.object.to_value();
     expected["apiVersion"] = written["apiVersion"].clone();
     if written == expected {

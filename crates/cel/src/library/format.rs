@@ -1,7 +1,8 @@
 //! Named formats of texts: `format.dns1123Label().validate(name)`.
 //!
-//! Each format answers with what is wrong with a text, or with nothing. The wording is ours.
+//! Each format answers with what is wrong with a text, or with nothing. The words about names are Kubernetes'.
 
+use berth_text::names::{self, NameRule};
 use jiff::civil::Date;
 
 use crate::error::EvalError;
@@ -50,34 +51,34 @@ pub struct NamedFormat {
 }
 
 static FORMATS: [NamedFormat; 13] = [
-    NamedFormat { name: "DNS1123Label", key: "dns1123Label", pattern_size: 30, check: dns_1123_label },
+    NamedFormat { name: "DNS1123Label", key: "dns1123Label", pattern_size: 30, check: names::dns_label },
     NamedFormat {
         name: "DNS1123Subdomain",
         key: "dns1123Subdomain",
         pattern_size: 60,
-        check: dns_1123_subdomain,
+        check: names::dns_subdomain,
     },
-    NamedFormat { name: "DNS1035Label", key: "dns1035Label", pattern_size: 30, check: dns_1035_label },
-    NamedFormat { name: "QualifiedName", key: "qualifiedName", pattern_size: 60, check: qualified_name },
+    NamedFormat { name: "DNS1035Label", key: "dns1035Label", pattern_size: 30, check: names::dns_1035_label },
+    NamedFormat { name: "QualifiedName", key: "qualifiedName", pattern_size: 60, check: names::label_key },
     NamedFormat {
         name: "DNS1123LabelPrefix",
         key: "dns1123LabelPrefix",
         pattern_size: 30,
-        check: |text| dns_1123_label(&without_trailing_dash(text)),
+        check: |text| NameRule::DnsLabel.check(text, true),
     },
     NamedFormat {
         name: "DNS1123SubdomainPrefix",
         key: "dns1123SubdomainPrefix",
         pattern_size: 60,
-        check: |text| dns_1123_subdomain(&without_trailing_dash(text)),
+        check: |text| NameRule::DnsSubdomain.check(text, true),
     },
     NamedFormat {
         name: "DNS1035LabelPrefix",
         key: "dns1035LabelPrefix",
         pattern_size: 30,
-        check: |text| dns_1035_label(&without_trailing_dash(text)),
+        check: |text| NameRule::Dns1035Label.check(text, true),
     },
-    NamedFormat { name: "LabelValue", key: "labelValue", pattern_size: 40, check: label_value },
+    NamedFormat { name: "LabelValue", key: "labelValue", pattern_size: 40, check: names::label_value },
     NamedFormat { name: "URI", key: "uri", pattern_size: 1103, check: uri },
     NamedFormat { name: "uuid", key: "uuid", pattern_size: 70, check: uuid },
     NamedFormat { name: "byte", key: "byte", pattern_size: 84, check: base64 },
@@ -101,98 +102,8 @@ fn validate(context: &mut Context<'_>, args: &[Value]) -> Outcome {
     Ok(Value::some(Value::list(faults.into_iter().map(Value::string).collect())))
 }
 
-const LABEL_BYTES_MAX: usize = 63;
-const SUBDOMAIN_BYTES_MAX: usize = 253;
-
-fn too_long(text: &str, limit: usize) -> Option<String> {
-    (text.len() > limit).then(|| format!("must be no more than {limit} bytes"))
-}
-
 fn fault(broken: bool, message: &str) -> Option<String> {
     broken.then(|| message.to_owned())
-}
-
-/// What Kubernetes checks in place of a name that something is going to be appended to.
-fn without_trailing_dash(text: &str) -> String {
-    match text.strip_suffix('-') {
-        Some(rest) if !rest.is_empty() => {
-            let mut kept: String = rest.to_owned();
-            kept.pop();
-            kept + "a"
-        }
-        _ => text.to_owned(),
-    }
-}
-
-fn is_label(text: &str) -> bool {
-    let edge =
-        |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
-    let bytes = text.as_bytes();
-    edge(bytes.first())
-        && edge(bytes.last())
-        && bytes.iter().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'-')
-}
-
-fn dns_1123_label(text: &str) -> Vec<String> {
-    let message = "must be lower-case letters, digits and '-', beginning and ending with a letter or digit";
-    too_long(text, LABEL_BYTES_MAX).into_iter().chain(fault(!is_label(text), message)).collect()
-}
-
-fn dns_1123_subdomain(text: &str) -> Vec<String> {
-    let message = "must be labels of lower-case letters, digits and '-', joined by '.'";
-    too_long(text, SUBDOMAIN_BYTES_MAX)
-        .into_iter()
-        .chain(fault(!text.split('.').all(is_label), message))
-        .collect()
-}
-
-fn dns_1035_label(text: &str) -> Vec<String> {
-    let message = "must be lower-case letters, digits and '-', beginning with a letter and ending with a letter or digit";
-    let broken = !is_label(text) || !text.starts_with(|c: char| c.is_ascii_lowercase());
-    too_long(text, LABEL_BYTES_MAX).into_iter().chain(fault(broken, message)).collect()
-}
-
-fn is_name(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    bytes.first().is_some_and(u8::is_ascii_alphanumeric)
-        && bytes.last().is_some_and(u8::is_ascii_alphanumeric)
-        && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(byte))
-}
-
-fn qualified_name(text: &str) -> Vec<String> {
-    let name_message =
-        "name part must be letters, digits, '-', '_' and '.', beginning and ending with a letter or digit";
-    let mut faults = Vec::new();
-    let name = match text.split('/').collect::<Vec<_>>()[..] {
-        [name] => name,
-        [prefix, name] => {
-            if prefix.is_empty() {
-                faults.push("prefix part must be non-empty".to_owned());
-            } else {
-                faults.extend(
-                    dns_1123_subdomain(prefix).into_iter().map(|fault| format!("prefix part {fault}")),
-                );
-            }
-            name
-        }
-        _ => return vec!["must be a name with at most one '/' after an optional prefix".to_owned()],
-    };
-    if name.is_empty() {
-        faults.push("name part must be non-empty".to_owned());
-    } else {
-        faults.extend(too_long(name, LABEL_BYTES_MAX).map(|fault| format!("name part {fault}")));
-    }
-    faults.extend(fault(!is_name(name), name_message));
-    faults
-}
-
-fn label_value(text: &str) -> Vec<String> {
-    let message =
-        "must be empty, or letters, digits, '-', '_' and '.', beginning and ending with a letter or digit";
-    too_long(text, LABEL_BYTES_MAX)
-        .into_iter()
-        .chain(fault(!text.is_empty() && !is_name(text), message))
-        .collect()
 }
 
 fn uri(text: &str) -> Vec<String> {

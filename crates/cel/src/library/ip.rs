@@ -5,10 +5,11 @@
 use std::fmt;
 use std::net::IpAddr;
 
+use berth_text::gotext::quote;
+
 use crate::error::EvalError;
 use crate::eval::Context;
 use crate::function::{Outcome, Row};
-use crate::library::strings;
 use crate::value::Value;
 
 pub(crate) const ROWS: &[Row] = &[
@@ -46,19 +47,19 @@ impl Cidr {
         let parse_error = |what: &str| {
             format!(
                 "network address parse error during conversion from string: netip.ParsePrefix({}): {what}",
-                strings::go_quote(text)
+                quote(text)
             )
         };
         let (address, bits) = text.rsplit_once('/').ok_or_else(|| parse_error("no '/'"))?;
         let address: IpAddr = address.parse().map_err(|_| parse_error("unable to parse IP"))?;
         let canonical = !bits.is_empty() && bits.bytes().all(|byte| byte.is_ascii_digit());
         if !canonical || (bits.len() > 1 && bits.starts_with('0')) {
-            return Err(parse_error(&format!("bad bits after slash: {}", strings::go_quote(bits))));
+            return Err(parse_error(&format!("bad bits after slash: {}", quote(bits))));
         }
         let prefix = bits.parse::<u8>().ok().filter(|prefix| *prefix <= width(&address));
         let prefix = prefix.ok_or_else(|| parse_error("prefix length out of range"))?;
         if is_mapped(&address) {
-            return Err(format!("IPv4-mapped IPv6 address {} is not allowed", strings::go_quote(text)));
+            return Err(format!("IPv4-mapped IPv6 address {} is not allowed", quote(text)));
         }
         Ok(Self { address, prefix })
     }
@@ -118,14 +119,14 @@ fn parse_address(text: &str) -> Result<IpAddr, String> {
         && !zone.is_empty()
         && address.parse::<std::net::Ipv6Addr>().is_ok()
     {
-        return Err(format!("IP address {} with zone value is not allowed", strings::go_quote(text)));
+        return Err(format!("IP address {} with zone value is not allowed", quote(text)));
     }
     let address: IpAddr = text.parse().map_err(|_| {
-        let quoted = strings::go_quote(text);
+        let quoted = quote(text);
         format!("IP Address {quoted} parse error during conversion from string: ParseAddr({quoted}): unable to parse IP")
     })?;
     if is_mapped(&address) {
-        return Err(format!("IPv4-mapped IPv6 address {} is not allowed", strings::go_quote(text)));
+        return Err(format!("IPv4-mapped IPv6 address {} is not allowed", quote(text)));
     }
     Ok(address)
 }

@@ -7,6 +7,9 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
+pub use berth_text::quantity::QuantityError;
+use berth_text::quantity::{Number, Suffix};
+
 use crate::error::EvalError;
 use crate::eval::Context;
 use crate::function::{Outcome, Row};
@@ -50,25 +53,6 @@ pub struct Quantity {
     big: bool,
 }
 
-/// Why a text is not a quantity.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum QuantityError {
-    /// Not a number with a suffix.
-    #[error("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'")]
-    Format,
-    /// The suffix is not one of Kubernetes'.
-    #[error("unable to parse quantity's suffix")]
-    Suffix,
-    /// The number is missing or beyond range.
-    #[error("unable to parse numeric part of quantity")]
-    Number,
-}
-
-enum Suffix {
-    Decimal(i32),
-    Binary(u32),
-}
-
 impl Quantity {
     /// Reads a quantity. Digits below a nano unit are rounded away from zero. As in Kubernetes, a suffix
     /// without a number is zero.
@@ -76,21 +60,13 @@ impl Quantity {
         if text.is_empty() || text.len() > TEXT_BYTES_MAX {
             return Err(QuantityError::Format);
         }
-        let negative = text.starts_with('-');
-        let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
-        let whole_length = unsigned.bytes().take_while(u8::is_ascii_digit).count();
-        let (whole, rest) = unsigned.split_at(whole_length);
-        let (fraction, suffix) = match rest.strip_prefix('.') {
-            Some(after) => after.split_at(after.bytes().take_while(u8::is_ascii_digit).count()),
-            None => ("", rest),
-        };
-        let suffix = parse_suffix(suffix)?;
-        let digits = format!("{}{fraction}", whole.trim_start_matches('0'));
-        let value: i128 =
-            if digits.is_empty() { 0 } else { digits.parse().map_err(|_| QuantityError::Number)? };
-        let significant = whole.trim_start_matches('0').len().max(1) + fraction.len();
+        let (number, suffix) = Number::split(text);
+        let suffix = Suffix::read(suffix)?;
+        let (whole, fraction) = (number.significant(), number.fraction);
+        let value: i128 = format!("{whole}{fraction}").parse().map_err(|_| QuantityError::Number)?;
+        let significant = whole.len() + fraction.len();
         let (scale, small, factor) = match suffix {
-            Suffix::Decimal(exponent) => {
+            Suffix::Decimal(exponent) | Suffix::Exponent(exponent) => {
                 let scale = exponent.checked_sub(fraction.len() as i32).ok_or(QuantityError::Number)?;
                 (scale, SMALL_DIGITS - significant as i32 >= 0 && scale >= -9, 1)
             }
@@ -106,7 +82,7 @@ impl Quantity {
             // Kubernetes caps what is written with a binary suffix.
             nanos = nanos.min(i128::from(i64::MAX) * NANO);
         }
-        let nanos = if negative { -nanos } else { nanos };
+        let nanos = if number.negative { -nanos } else { nanos };
         Ok(Self { nanos, scale, big: !small })
     }
 
@@ -183,39 +159,6 @@ fn scale_up(value: i128, exponent: i32) -> Option<i128> {
 /// The nearest double; computing it by repeated multiplication would drift.
 fn power_of_ten(exponent: i32) -> f64 {
     format!("1e{exponent}").parse().unwrap_or(f64::INFINITY)
-}
-
-fn parse_suffix(suffix: &str) -> Result<Suffix, QuantityError> {
-    Ok(match suffix {
-        "" => Suffix::Decimal(0),
-        "n" => Suffix::Decimal(-9),
-        "u" => Suffix::Decimal(-6),
-        "m" => Suffix::Decimal(-3),
-        "k" => Suffix::Decimal(3),
-        "M" => Suffix::Decimal(6),
-        "G" => Suffix::Decimal(9),
-        "T" => Suffix::Decimal(12),
-        "P" => Suffix::Decimal(15),
-        "E" => Suffix::Decimal(18),
-        "Ki" => Suffix::Binary(10),
-        "Mi" => Suffix::Binary(20),
-        "Gi" => Suffix::Binary(30),
-        "Ti" => Suffix::Binary(40),
-        "Pi" => Suffix::Binary(50),
-        "Ei" => Suffix::Binary(60),
-        other => {
-            let letters = other.bytes().take_while(|byte| b"eEinumkKMGTP".contains(byte)).count();
-            let exponent = &other[letters..];
-            let digits = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
-            if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-                return Err(QuantityError::Format);
-            }
-            if !matches!(&other[..letters], "e" | "E") || digits.is_empty() {
-                return Err(QuantityError::Suffix);
-            }
-            Suffix::Decimal(exponent.parse().map_err(|_| QuantityError::Suffix)?)
-        }
-    })
 }
 
 fn quantity(_: &mut Context<'_>, args: &[Value]) -> Outcome {

@@ -1,11 +1,10 @@
 //! Regular expressions: `matches`, `find`, `findAll`.
 //!
-//! Owns the translation of RE2's notation, which CEL prescribes, into that of the engine used here:
-//! `\d`, `\w`, `\s` and `\b` mean ASCII, and brackets inside a class are plain characters.
+//! Owns how much a pattern may take and cost. What it means is said by [`berth_text::pattern`].
 
 use std::sync::Arc;
 
-use regex::{Regex, RegexBuilder};
+use berth_text::pattern::{Limits, Regex};
 
 use crate::error::EvalError;
 use crate::eval::Context;
@@ -20,12 +19,9 @@ pub(crate) const ROWS: &[Row] = &[
     ("findAll", "string_find_all_string_int", "string.(string, int) -> list(string)", find_all),
 ];
 
-/// Bytes a compiled pattern may take; nested repetitions multiply.
-const PROGRAM_BYTES_MAX: usize = 256 * 1024;
-/// Bytes the lazily built automaton of a pattern may take.
-const AUTOMATON_BYTES_MAX: usize = 512 * 1024;
-/// How deep groups may nest.
-const NESTING_MAX: u32 = 64;
+/// What a compiled pattern may take. Anybody who may write an expression can write patterns, even compose them while it
+/// runs, so there is less room than where patterns are part of a definition.
+const LIMITS: Limits = Limits { program_bytes: 256 * 1024, automaton_bytes: 512 * 1024, nesting: 64 };
 /// The longest pattern accepted, in bytes.
 const PATTERN_BYTES_MAX: usize = 4096;
 
@@ -34,98 +30,7 @@ pub(crate) fn compile(pattern: &str) -> Result<Regex, String> {
     if pattern.len() > PATTERN_BYTES_MAX {
         return Err(format!("pattern is longer than {PATTERN_BYTES_MAX} bytes"));
     }
-    RegexBuilder::new(&translate(pattern))
-        .size_limit(PROGRAM_BYTES_MAX)
-        .dfa_size_limit(AUTOMATON_BYTES_MAX)
-        .nest_limit(NESTING_MAX)
-        .build()
-        .map_err(|error| match error {
-            regex::Error::CompiledTooBig(_) => "pattern needs too much memory".to_owned(),
-            other => {
-                let text = other.to_string();
-                let reason = text.lines().last().unwrap_or_default().trim_start_matches("error: ");
-                format!("error parsing regexp: {reason}: `{pattern}`")
-            }
-        })
-}
-
-fn translate(pattern: &str) -> String {
-    let mut out = String::with_capacity(pattern.len() + 16);
-    let mut chars = pattern.chars().peekable();
-    let mut in_class = false;
-    // Whether the next character opens the class: there, `]` is an ordinary member.
-    let mut class_start = false;
-    while let Some(c) = chars.next() {
-        let opening = std::mem::replace(&mut class_start, false);
-        match c {
-            '\\' => match chars.next() {
-                Some(escaped) => escape(escaped, in_class, &mut chars, &mut out),
-                None => out.push('\\'),
-            },
-            '[' if !in_class => {
-                in_class = true;
-                class_start = true;
-                out.push('[');
-                if chars.peek() == Some(&'^') {
-                    out.push('^');
-                    chars.next();
-                }
-            }
-            '[' if chars.peek() == Some(&':') => {
-                // A named class such as `[:alpha:]`.
-                out.push('[');
-                for inner in chars.by_ref() {
-                    out.push(inner);
-                    if inner == ']' {
-                        break;
-                    }
-                }
-            }
-            ']' if in_class && !opening => {
-                in_class = false;
-                out.push(']');
-            }
-            '[' | ']' | '&' | '~' if in_class => {
-                out.push('\\');
-                out.push(c);
-            }
-            _ => out.push(c),
-        }
-    }
-    out
-}
-
-fn escape(c: char, in_class: bool, chars: &mut std::iter::Peekable<std::str::Chars<'_>>, out: &mut String) {
-    let replacement = match (c, in_class) {
-        ('d', true) => "0-9",
-        ('d', false) => "[0-9]",
-        ('D', _) => "[^0-9]",
-        ('w', true) => "0-9A-Za-z_",
-        ('w', false) => "[0-9A-Za-z_]",
-        ('W', _) => "[^0-9A-Za-z_]",
-        ('s', true) => "\\t\\n\\f\\r ",
-        ('s', false) => "[\\t\\n\\f\\r ]",
-        ('S', _) => "[^\\t\\n\\f\\r ]",
-        ('b', false) => "(?-u:\\b)",
-        ('B', false) => "(?-u:\\B)",
-        ('Q', false) => {
-            // Literal up to `\E`.
-            while let Some(literal) = chars.next() {
-                if literal == '\\' && chars.peek() == Some(&'E') {
-                    chars.next();
-                    break;
-                }
-                out.push_str(&regex::escape(literal.encode_utf8(&mut [0; 4])));
-            }
-            return;
-        }
-        _ => {
-            out.push('\\');
-            out.push(c);
-            return;
-        }
-    };
-    out.push_str(replacement);
+    berth_text::pattern::compile(pattern, &LIMITS)
 }
 
 /// The text and the compiled pattern of a call. Matching is linear in their product, and accounted for
@@ -170,28 +75,6 @@ fn find_all(context: &mut Context<'_>, args: &[Value]) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn classes_and_escapes_mean_what_they_mean_in_re2() {
-        let cases = [
-            (r"^\d+$", "42", true),
-            (r"^\d+$", "٤٢", false),
-            (r"^[\w-]+$", "a-b_1", true),
-            (r"^\w$", "é", false),
-            (r"^[[]$", "[", true),
-            (r"^[]a]$", "]", true),
-            (r"^[a&&b]+$", "&", true),
-            (r"^[[:alpha:]]+$", "abc", true),
-            (r"\bfoo\b", "a foo b", true),
-            (r"^\Qa.b\E$", "a.b", true),
-            (r"^\Qa.b\E$", "axb", false),
-            (r"(?i)^ABC$", "abc", true),
-        ];
-        for (pattern, text, wanted) in cases {
-            let compiled = compile(pattern).unwrap_or_else(|error| panic!("{pattern}: {error}"));
-            assert_eq!(compiled.is_match(text), wanted, "{pattern} on {text}");
-        }
-    }
 
     #[test]
     fn a_pattern_that_multiplies_is_refused_quickly() {

@@ -7,10 +7,11 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
+use berth_text::gotext::quote;
+
 use crate::error::EvalError;
 use crate::eval::Context;
 use crate::function::{Outcome, Row};
-use crate::library::strings::go_quote;
 use crate::value::Value;
 
 pub(crate) const ROWS: &[Row] = &[
@@ -130,15 +131,15 @@ fn parse_number(name: &str, text: &str) -> Result<u64, String> {
         return Err(format!(
             "Invalid character(s) found in {} number {}",
             name.to_ascii_lowercase(),
-            go_quote(text)
+            quote(text)
         ));
     }
     if text.len() > 1 && text.starts_with('0') {
-        return Err(format!("{name} number must not contain leading zeroes {}", go_quote(text)));
+        return Err(format!("{name} number must not contain leading zeroes {}", quote(text)));
     }
     text.parse().map_err(|_| {
         let what = if text.is_empty() { "invalid syntax" } else { "value out of range" };
-        format!("strconv.ParseUint: parsing {}: {what}", go_quote(text))
+        format!("strconv.ParseUint: parsing {}: {what}", quote(text))
     })
 }
 
@@ -150,15 +151,15 @@ fn parse_pre_release(text: &str) -> Result<PreRelease, String> {
         return if is_name(text) {
             Ok(PreRelease::Name(text.to_owned()))
         } else {
-            Err(format!("Invalid character(s) found in prerelease {}", go_quote(text)))
+            Err(format!("Invalid character(s) found in prerelease {}", quote(text)))
         };
     }
     if text.len() > 1 && text.starts_with('0') {
-        return Err(format!("Numeric PreRelease version must not contain leading zeroes {}", go_quote(text)));
+        return Err(format!("Numeric PreRelease version must not contain leading zeroes {}", quote(text)));
     }
     text.parse()
         .map(PreRelease::Number)
-        .map_err(|_| format!("strconv.ParseUint: parsing {}: value out of range", go_quote(text)))
+        .map_err(|_| format!("strconv.ParseUint: parsing {}: value out of range", quote(text)))
 }
 
 fn parse_build(text: &str) -> Result<String, String> {
@@ -168,7 +169,7 @@ fn parse_build(text: &str) -> Result<String, String> {
     if is_name(text) {
         Ok(text.to_owned())
     } else {
-        Err(format!("Invalid character(s) found in build meta data {}", go_quote(text)))
+        Err(format!("Invalid character(s) found in build meta data {}", quote(text)))
     }
 }
 

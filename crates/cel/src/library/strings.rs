@@ -4,6 +4,8 @@
 
 use std::sync::Arc;
 
+use berth_text::gotext;
+
 use crate::error::EvalError;
 use crate::eval::Context;
 use crate::function::{Outcome, Row};
@@ -42,7 +44,7 @@ pub(crate) fn plain_text(value: &Value) -> String {
         Value::Bool(flag) => flag.to_string(),
         Value::Int(int) => int.to_string(),
         Value::Uint(uint) => uint.to_string(),
-        Value::Double(double) => general_double(*double),
+        Value::Double(double) => gotext::float(*double),
         Value::String(text) => text.to_string(),
         Value::Duration(duration) => time::format_duration(*duration),
         Value::Timestamp(timestamp) => time::format_timestamp(*timestamp),
@@ -51,44 +53,6 @@ pub(crate) fn plain_text(value: &Value) -> String {
         Value::Cidr(cidr) => cidr.to_string(),
         other => other.type_of().to_string(),
     }
-}
-
-/// The shortest text that reads back as the same number, with an exponent where it is very large or
-/// very small.
-pub(crate) fn general_double(double: f64) -> String {
-    if double.is_nan() {
-        return "NaN".to_owned();
-    }
-    if double.is_infinite() {
-        return if double > 0.0 { "+Inf" } else { "-Inf" }.to_owned();
-    }
-    let scientific = format!("{double:e}");
-    let (mantissa, exponent) = scientific.split_once('e').expect("the format has an exponent");
-    let exponent: i32 = exponent.parse().expect("the exponent is a number");
-    if double == 0.0 || (-4..6).contains(&exponent) {
-        return format!("{double}");
-    }
-    let sign = if exponent < 0 { '-' } else { '+' };
-    format!("{mantissa}e{sign}{:02}", exponent.abs())
-}
-
-/// A text in double quotes, control characters and quotes escaped.
-pub(crate) fn go_quote(text: &str) -> String {
-    let mut quoted = String::with_capacity(text.len() + 2);
-    quoted.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => quoted.push_str("\\\""),
-            '\\' => quoted.push_str("\\\\"),
-            '\n' => quoted.push_str("\\n"),
-            '\r' => quoted.push_str("\\r"),
-            '\t' => quoted.push_str("\\t"),
-            c if c.is_control() => quoted.extend(c.escape_default()),
-            c => quoted.push(c),
-        }
-    }
-    quoted.push('"');
-    quoted
 }
 
 fn out_of_range(index: i64) -> EvalError {

@@ -6,10 +6,11 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
+use berth_text::gotext::quote;
+
 use crate::error::EvalError;
 use crate::eval::Context;
 use crate::function::{Outcome, Row};
-use crate::library::strings;
 use crate::value::Value;
 
 pub(crate) const ROWS: &[Row] = &[
@@ -210,10 +211,9 @@ fn read_host(host: &str) -> Result<String, Fault> {
         byte.is_ascii_alphanumeric() || !byte.is_ascii() || b"-_.~!$&'()*+,;=:[]<>\"".contains(byte)
     };
     match decoded.iter().find(|byte| !allowed(byte)) {
-        Some(byte) => Err(format!(
-            "invalid character {} in host name",
-            strings::go_quote(&char::from(*byte).to_string())
-        )),
+        Some(byte) => {
+            Err(format!("invalid character {} in host name", quote(&char::from(*byte).to_string())))
+        }
         None => String::from_utf8(decoded).map_err(|_| "invalid UTF-8 in host name".to_owned()),
     }
 }
@@ -222,7 +222,7 @@ fn check_port(port: &str) -> Result<(), Fault> {
     match port.strip_prefix(':') {
         Some(digits) if digits.bytes().all(|byte| byte.is_ascii_digit()) => Ok(()),
         None if port.is_empty() => Ok(()),
-        _ => Err(format!("invalid port {} after host", strings::go_quote(port))),
+        _ => Err(format!("invalid port {} after host", quote(port))),
     }
 }
 
@@ -245,7 +245,7 @@ fn unescape(text: &str, host: bool) -> Result<Vec<u8>, Fault> {
             Some(byte) if !host || byte >= 0x80 => out.push(byte),
             _ => {
                 let shown: String = String::from_utf8_lossy(&bytes[at..bytes.len().min(at + 3)]).into_owned();
-                return Err(format!("invalid URL escape {}", strings::go_quote(&shown)));
+                return Err(format!("invalid URL escape {}", quote(&shown)));
             }
         }
         at += 3;
@@ -276,7 +276,7 @@ fn url(context: &mut Context<'_>, args: &[Value]) -> Outcome {
     Url::parse(text).map(|url| Value::Url(Arc::new(url))).map_err(|fault| {
         EvalError::invalid(format!(
             "URL parse error during conversion from string: parse {}: {fault}",
-            strings::go_quote(text)
+            quote(text)
         ))
     })
 }

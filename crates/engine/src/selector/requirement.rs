@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use berth_text::names::{DNS_SUBDOMAIN_BYTES_MAX, LABEL_BYTES_MAX, is_dns_subdomain, is_label_name};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
 
 /// Where a requirement looks.
@@ -178,11 +179,6 @@ fn parse<'s>(
     }
 }
 
-/// Longest name part of a label key, and longest label value, in characters.
-const LABEL_NAME_MAX: usize = 63;
-/// Longest prefix of a label key, in characters.
-const LABEL_PREFIX_MAX: usize = 253;
-
 fn bad_key(facet: Facet, key: &str) -> Option<String> {
     if facet == Facet::Claim {
         return key.is_empty().then(|| "a claim name is required".into());
@@ -196,7 +192,7 @@ fn bad_key(facet: Facet, key: &str) -> Option<String> {
     }
     if !is_name(name) {
         return Some(format!(
-            "{key:?} is not a label key: its name must be 1 to {LABEL_NAME_MAX} characters out of letters, digits, \"-\", \"_\", \".\", beginning and ending with a letter or digit"
+            "{key:?} is not a label key: its name must be 1 to {LABEL_BYTES_MAX} characters out of letters, digits, \"-\", \"_\", \".\", beginning and ending with a letter or digit"
         ));
     }
     None
@@ -205,30 +201,17 @@ fn bad_key(facet: Facet, key: &str) -> Option<String> {
 fn bad_value(facet: Facet, value: &str) -> Option<String> {
     (facet == Facet::Label && !value.is_empty() && !is_name(value)).then(|| {
         format!(
-            "{value:?} is not a label value: it must be empty, or at most {LABEL_NAME_MAX} characters out of letters, digits, \"-\", \"_\", \".\", beginning and ending with a letter or digit"
+            "{value:?} is not a label value: it must be empty, or at most {LABEL_BYTES_MAX} characters out of letters, digits, \"-\", \"_\", \".\", beginning and ending with a letter or digit"
         )
     })
 }
 
 fn is_name(text: &str) -> bool {
-    let edge = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
-    let bytes = text.as_bytes();
-    bytes.len() <= LABEL_NAME_MAX
-        && edge(bytes.first())
-        && edge(bytes.last())
-        && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
+    text.len() <= LABEL_BYTES_MAX && is_label_name(text)
 }
 
 fn is_subdomain(text: &str) -> bool {
-    let edge =
-        |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
-    text.len() <= LABEL_PREFIX_MAX
-        && text.split('.').all(|part| {
-            let bytes = part.as_bytes();
-            edge(bytes.first())
-                && edge(bytes.last())
-                && bytes.iter().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || *b == b'-')
-        })
+    text.len() <= DNS_SUBDOMAIN_BYTES_MAX && is_dns_subdomain(text)
 }
 
 #[cfg(test)]

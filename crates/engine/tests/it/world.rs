@@ -153,7 +153,7 @@ pub(crate) fn delta(mut document: Value) -> Delta {
     let (api_version, kind) = (text("apiVersion"), text("kind"));
     let info =
         kinds::kind_info(&api_version, &kind).unwrap_or_else(|| panic!("no kind {api_version} {kind}"));
-    schema::prepare(&mut document, info.schema());
+    schema::prepare(&mut document, info.structure());
     let decisions = document.pointer_mut("/status/decisions").and_then(Value::as_array_mut);
     for decision in decisions.into_iter().flatten().filter_map(Value::as_object_mut) {
         decision.entry("reason").or_insert_with(|| "".into());
