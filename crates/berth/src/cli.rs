@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{completions, convert, explain, man, plan, version};
+use crate::commands::{completions, convert, explain, hub, man, plan, version};
 use crate::console::{Console, Outcome};
 
 /// Where work may live in a fleet of clusters, and when it must leave.
@@ -54,6 +54,15 @@ pub enum Command {
     /// those in their current form. Everything else passes through. What was changed is told on standard error, with
     /// the line it stood on. Comments are not kept, and lists are printed as single documents.
     Convert(convert::ConvertArgs),
+    /// Serve the Kubernetes API from this machine, with nothing else installed.
+    ///
+    /// A durable API server for the kinds a fleet needs, in this process: kubectl and programs built on kube or
+    /// client-go work with it as with a cluster. When it answers it prints one line with its address, and has written a
+    /// kubeconfig for its administrator. It runs until it is interrupted (Ctrl-C, SIGTERM), then lets open requests
+    /// finish; a second signal ends it at once. What it has answered is on the disk.
+    ///
+    /// It is one machine's server: who outgrows it moves to a cluster with the same manifests.
+    Hub(hub::HubArgs),
     /// Print a completion script for a shell.
     Completions(completions::CompletionsArgs),
     /// Print the manual page, or write all of them into a folder.
@@ -85,6 +94,7 @@ fn execute(cli: Cli, console: &mut Console<'_>) -> anyhow::Result<Outcome> {
         Command::Plan(args) => plan::run(&args, console),
         Command::Explain(args) => explain::run(&args, console),
         Command::Convert(args) => convert::run(&args, console),
+        Command::Hub(args) => hub::run(args, console),
         Command::Completions(args) => completions::run(&args, console),
         Command::Man(args) => man::run(&args, console),
         Command::Version => version::run(console),

@@ -79,7 +79,8 @@ impl Console<'static> {
         Self {
             input: Box::new(io::stdin().lock()),
             out: Box::new(BufWriter::new(io::stdout().lock())),
-            err: Box::new(io::stderr().lock()),
+            // Not locked: a hub's log goes there too, from other threads.
+            err: Box::new(io::stderr()),
             colour,
             warnings: 0,
             now: Timestamp::now(),

@@ -5,7 +5,8 @@
 //!                              |----> convert  (older forms -> current forms)
 //!                              |----> change   (what-ifs of a plan, as typed)
 //!                              |----> world    (the objects a plan is about, and what-ifs applied to them)
-//!                              '----> plan     (what a hub would decide, and in what it differs)
+//!                              |----> plan     (what a hub would decide, and in what it differs)
+//!                              '----> berth-hub (the API server, run in this process)
 //! ```
 //!
 //! Owns the command line, the reading and writing of manifests and the words a person sees. Never decides anything

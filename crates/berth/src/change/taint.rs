@@ -4,6 +4,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use berth_text::names;
+
 /// The longest key in characters, as the schema of ManagedCluster has it.
 const KEY_CHARS_MAX: usize = 316;
 
@@ -158,22 +160,11 @@ fn parse_effect(text: &str) -> Result<Effect, TaintChangeError> {
 
 /// Whether a text is a key that the schema of ManagedCluster takes.
 fn is_qualified_name(text: &str) -> bool {
-    let framed = |part: &str, inner: fn(u8) -> bool, end: fn(u8) -> bool| {
-        let bytes = part.as_bytes();
-        bytes.iter().all(|byte| inner(*byte))
-            && bytes.first().is_some_and(|byte| end(*byte))
-            && bytes.last().is_some_and(|byte| end(*byte))
-    };
-    let is_dns_end = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    let is_dns = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     let (prefix, name) = match text.split_once('/') {
         Some((prefix, name)) => (Some(prefix), name),
         None => (None, text),
     };
-    text.len() <= KEY_CHARS_MAX
-        && framed(name, is_name, |byte| byte.is_ascii_alphanumeric())
-        && prefix.is_none_or(|prefix| prefix.split('.').all(|label| framed(label, is_dns, is_dns_end)))
+    text.len() <= KEY_CHARS_MAX && names::is_label_name(name) && prefix.is_none_or(names::is_dns_subdomain)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 pub mod completions;
 pub mod convert;
 pub mod explain;
+pub mod hub;
 pub mod man;
 pub mod plan;
 pub mod version;

@@ -224,7 +224,7 @@ impl Reader {
 fn complaints(object: &Object, known: &[&str]) -> Vec<Complaint> {
     let Some(info) = kind_info(&object.api_version, &object.kind) else { return Vec::new() };
     let mut value = object.value.clone();
-    prepare(&mut value, info.schema());
+    prepare(&mut value, info.structure());
     let typed = serde_json::from_value::<Placement>(value.clone()).or_else(|_| {
         // Without the fields that do not fit the rest may still be read.
         if let Some(spec) = value.get_mut("spec").and_then(Value::as_object_mut) {
@@ -327,7 +327,7 @@ mod tests {
         assert_eq!(
             shown(&read_text(&text).problems),
             [
-                "<stdin>:6: spec.numberOfClusters: Invalid value: \"three\": must be an integer, not a string",
+                "<stdin>:6: spec.numberOfClusters: Invalid value: \"three\": must be of type integer: \"string\"",
                 "<stdin>:7: spec.sortBy: Unsupported value: \"Size\": supported values: \"ClusterName\", \"Score\"",
                 "<stdin>:11: metadata.name: required: a plan cannot wait for a name to be generated",
                 "<stdin>:15: apiVersion: there is no cluster.open-cluster-management.io/v7 Placement: allowed are cluster.open-cluster-management.io/v1beta1, cluster.open-cluster-management.io/v1alpha1",
