@@ -16,7 +16,7 @@ pub(crate) struct Row {
     pub(crate) peer: Option<f64>,
     /// The least the work can cost, measured in the same run.
     pub(crate) floor: Option<f64>,
-    /// How many times as much the textbook way costs in the same run.
+    /// How many times better the value is than that of another way or program, measured in the same run.
     pub(crate) ratio: Option<f64>,
 }
 
@@ -25,9 +25,18 @@ pub(crate) struct Row {
 pub(crate) struct Target {
     /// The row's name and unit.
     pub(crate) row: (String, &'static str),
-    pub(crate) at_most: f64,
+    pub(crate) bound: Bound,
     /// The same on every machine, so that a build may be held to it.
-    pub(crate) is_count: bool,
+    pub(crate) is_binding: bool,
+}
+
+/// What is asked of a row.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Bound {
+    /// Its value is no larger.
+    AtMost(f64),
+    /// Its ratio is no smaller.
+    RatioAtLeast(f64),
 }
 
 #[derive(Debug, Default)]
@@ -45,8 +54,15 @@ impl Report {
     }
 
     /// Holds a row to a limit.
-    pub(crate) fn hold(&mut self, name: &str, unit: &'static str, at_most: f64, is_count: bool) {
-        self.targets.push(Target { row: (name.to_owned(), unit), at_most, is_count });
+    pub(crate) fn hold(&mut self, name: &str, unit: &'static str, at_most: f64, is_binding: bool) {
+        let bound = Bound::AtMost(at_most);
+        self.targets.push(Target { row: (name.to_owned(), unit), bound, is_binding });
+    }
+
+    /// Holds a row to being so many times ahead of what was measured beside it.
+    pub(crate) fn hold_ratio(&mut self, name: &str, unit: &'static str, at_least: f64) {
+        let bound = Bound::RatioAtLeast(at_least);
+        self.targets.push(Target { row: (name.to_owned(), unit), bound, is_binding: true });
     }
 
     /// The value of a row.
@@ -55,16 +71,31 @@ impl Report {
         row.map_or(Figure::Absent("not measured"), |row| row.value)
     }
 
+    /// The number that a target is about, if it was measured.
+    fn measured(&self, target: &Target) -> Option<f64> {
+        let (name, unit) = &target.row;
+        match target.bound {
+            Bound::AtMost(_) => self.value(name, unit).number(),
+            Bound::RatioAtLeast(_) => {
+                self.rows.iter().find(|row| row.name == *name && row.unit == *unit).and_then(|row| row.ratio)
+            }
+        }
+    }
+
     fn missed(&self) -> impl Iterator<Item = (&Target, f64)> {
         self.targets.iter().filter_map(|target| {
-            let value = self.value(&target.row.0, target.row.1).number()?;
-            (value > target.at_most).then_some((target, value))
+            let number = self.measured(target)?;
+            let met = match target.bound {
+                Bound::AtMost(most) => number <= most,
+                Bound::RatioAtLeast(least) => number >= least,
+            };
+            (!met).then_some((target, number))
         })
     }
 
     /// Whether a target is missed that holds on any machine.
-    pub(crate) fn misses_a_count(&self) -> bool {
-        self.missed().any(|(target, _)| target.is_count)
+    pub(crate) fn misses_a_binding_target(&self) -> bool {
+        self.missed().any(|(target, _)| target.is_binding)
     }
 }
 
@@ -104,14 +135,19 @@ impl fmt::Display for Report {
         }
         writeln!(f)?;
         let mut all_met = true;
-        for (target, value) in self.missed() {
+        for (target, number) in self.missed() {
             all_met = false;
-            let (name, unit) = &target.row;
-            let (value, limit) = (readable(value), readable(target.at_most));
-            writeln!(f, "target missed: {name}: {value} {unit}, at most {limit}")?;
+            let ((name, unit), number) = (&target.row, readable(number));
+            match target.bound {
+                Bound::AtMost(most) => {
+                    writeln!(f, "target missed: {name}: {number} {unit}, at most {}", readable(most))?;
+                }
+                Bound::RatioAtLeast(least) => {
+                    writeln!(f, "target missed: {name}: a ratio of {number}, at least {}", readable(least))?;
+                }
+            }
         }
-        let unmeasured =
-            self.targets.iter().filter(|target| self.value(&target.row.0, target.row.1).number().is_none());
+        let unmeasured = self.targets.iter().filter(|target| self.measured(target).is_none());
         let (unmeasured, total) = (unmeasured.count(), self.targets.len());
         let verdict = if all_met { "all met" } else { "not all met" };
         match unmeasured {
@@ -128,16 +164,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_missed_count_fails_a_check() {
+    fn only_a_missed_count_or_ratio_fails_a_check() {
         let mut report = Report::default();
         report.add("decide", "µs", Figure::Number(30.0));
         report.hold("decide", "µs", 20.0, false);
         report.add("decide", "allocations", Figure::Number(7.0));
         report.hold("decide", "allocations", 100.0, true);
-        assert!(!report.misses_a_count());
+        assert!(!report.misses_a_binding_target());
         assert!(report.to_string().contains("target missed: decide: 30 µs, at most 20"));
+        report.hold_ratio("decide", "µs", 3.0);
+        assert!(!report.misses_a_binding_target(), "nothing was measured beside it");
+        report.rows[0].ratio = Some(2.0);
+        assert!(report.misses_a_binding_target());
+        assert!(report.to_string().contains("target missed: decide: a ratio of 2, at least 3"));
+        report.rows[0].ratio = Some(4.0);
         report.hold("decide", "allocations", 6.0, true);
-        assert!(report.misses_a_count());
+        assert!(report.misses_a_binding_target());
     }
 
     #[test]
@@ -145,7 +187,7 @@ mod tests {
         let mut report = Report::default();
         report.add("decide", "instructions", Figure::Absent("valgrind not found"));
         report.hold("decide", "instructions", 20.0, true);
-        assert!(!report.misses_a_count());
+        assert!(!report.misses_a_binding_target());
         assert!(report.to_string().ends_with("targets: all met, of the 0 of 1 that were measured\n"));
     }
 }

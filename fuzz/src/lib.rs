@@ -3,20 +3,27 @@
 //! Owns one function a fuzz target. Each takes any bytes, panics if the program breaks one of its promises, and is
 //! called by cargo-fuzz (`fuzz_targets/`) as well as by the tests here, which replay the corpora on any toolchain.
 
+mod bodies;
 mod cel;
 mod fleet;
 mod manifest;
+mod parts;
+mod patches;
+mod requests;
+mod selectors;
 
+pub use bodies::bodies;
 pub use cel::cel;
 pub use manifest::manifest;
+pub use patches::patches;
+pub use requests::requests;
+pub use selectors::selectors;
 
 #[cfg(test)]
 mod tests {
     use std::{fs, path::Path};
 
     use proptest::{collection::vec, prelude::*, sample::Index};
-
-    use super::*;
 
     fn corpus(target: &str) -> Vec<Vec<u8>> {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target);
@@ -43,25 +50,35 @@ mod tests {
         })
     }
 
-    #[test]
-    fn every_seed_of_cel_keeps_the_promises() {
-        corpus("cel").iter().for_each(|seed| cel(seed));
+    /// What holds for every target: its seeds, and any splice of them.
+    macro_rules! replayed {
+        ($($target:ident),*) => {$(
+            mod $target {
+                use super::*;
+
+                #[test]
+                fn every_seed_keeps_the_promises() {
+                    corpus(stringify!($target)).iter().for_each(|seed| crate::$target(seed));
+                }
+
+                proptest! {
+                    #[test]
+                    fn any_splice_of_seeds_keeps_the_promises(bytes in spliced(stringify!($target))) {
+                        crate::$target(&bytes);
+                    }
+                }
+            }
+        )*};
     }
 
+    replayed!(bodies, cel, manifest, patches, requests, selectors);
+
     #[test]
-    fn every_seed_of_manifest_keeps_the_promises() {
-        corpus("manifest").iter().for_each(|seed| manifest(seed));
-    }
-
-    proptest! {
-        #[test]
-        fn any_splice_of_cel_seeds_keeps_the_promises(bytes in spliced("cel")) {
-            cel(&bytes);
-        }
-
-        #[test]
-        fn any_splice_of_manifest_seeds_keeps_the_promises(bytes in spliced("manifest")) {
-            manifest(&bytes);
-        }
+    fn every_corpus_is_replayed() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
+        let mut targets: Vec<_> =
+            fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        targets.sort();
+        assert_eq!(targets, ["bodies", "cel", "manifest", "patches", "requests", "selectors"]);
     }
 }
