@@ -142,8 +142,10 @@ fn written(route: &ResourceRoute) -> String {
     if route.is_watch_path {
         parts.push("watch");
     }
-    // A namespace is in itself, unless the path puts it somewhere else.
-    let own = route.is_namespace_object() && route.namespace == route.name;
+    // A namespace is in itself, unless the path puts it somewhere else or asks of it what only the long form can.
+    let own = route.is_namespace_object()
+        && route.namespace == route.name
+        && matches!(route.subresource.as_str(), "" | "status" | "finalize");
     if !route.namespace.is_empty() && !own {
         parts.extend(["namespaces", &route.namespace]);
     }
