@@ -6,13 +6,20 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use berth_hub_store::{Backend, BackendError, RedbBackend};
+use berth_hub_store::backend::OpenStorage;
+use berth_hub_store::{Backend, BackendError, JournaledBackend, RedbBackend};
 use redb::StorageBackend;
 
-use crate::random::Random;
+use berth_tests::random::Random;
 
 /// Sectors are written whole.
 const SECTOR_BYTES: usize = 512;
+
+/// The store and its journal.
+const FILES: usize = 2;
+
+/// The journal is so small that it is full every few dozen writes.
+const JOURNAL_BYTES: u64 = 32 * 4096;
 
 /// How the disk fails, once, at an operation that can fail in this way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,17 +36,18 @@ pub(crate) enum Trouble {
     Power,
 }
 
+/// A disk with the files of a hub; each handle is to one of them.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Disk(Arc<Mutex<Platter>>);
+pub(crate) struct Disk(Arc<Mutex<Platter>>, usize);
 
 #[derive(Debug, Default)]
 struct Platter {
     /// What a sync has confirmed.
-    durable: Vec<u8>,
+    durable: [Vec<u8>; FILES],
     /// What readers see.
-    live: Vec<u8>,
-    /// How the two differ, in order.
-    pending: Vec<Change>,
+    live: [Vec<u8>; FILES],
+    /// How the two differ, in order, by file.
+    pending: Vec<(usize, Change)>,
     plan: Option<(u64, Trouble)>,
     capacity: Option<usize>,
     dark: bool,
@@ -90,9 +98,9 @@ impl Platter {
         Some(trouble)
     }
 
-    fn change(&mut self, change: Change) {
-        change.make(&mut self.live);
-        self.pending.push(change);
+    fn change(&mut self, file: usize, change: Change) {
+        change.make(&mut self.live[file]);
+        self.pending.push((file, change));
     }
 }
 
@@ -103,9 +111,15 @@ impl Disk {
 
     /// The store on this disk.
     pub(crate) fn backend(&self) -> Result<Box<dyn Backend>, BackendError> {
-        let disk = self.clone();
-        let open = Box::new(move || Ok(Box::new(disk.clone()) as Box<dyn StorageBackend>));
-        Ok(Box::new(RedbBackend::with_storage(Path::new("disk"), open)?))
+        let file = |number| Self(Arc::clone(&self.0), number);
+        let open = |disk: Self| -> OpenStorage { Box::new(move || Ok(Box::new(disk.clone()))) };
+        let journal = file(1);
+        if journal.len().is_ok_and(|length| length < JOURNAL_BYTES) {
+            let made = journal.set_len(JOURNAL_BYTES).and_then(|()| journal.sync_data());
+            made.map_err(|error| BackendError::Failed(error.to_string()))?;
+        }
+        let store = RedbBackend::with_storage(Path::new("disk"), open(file(0)))?;
+        Ok(Box::new(JournaledBackend::with_storage(store, Path::new("journal"), open(journal))?))
     }
 
     /// Fails after `good` more operations that could have failed in this way.
@@ -121,22 +135,23 @@ impl Disk {
     /// Lets the file grow by no more than this, or as much as it likes again.
     pub(crate) fn limit(&self, more: Option<usize>) {
         let mut platter = self.platter();
-        platter.capacity = more.map(|more| platter.live.len() + more);
+        platter.capacity = more.map(|more| platter.live[0].len() + more);
     }
 
     /// The power comes back, with some of what was not synchronised.
     pub(crate) fn power_up(&self, random: &mut Random) {
         let mut platter = self.platter();
         let mut image = std::mem::take(&mut platter.durable);
-        for change in std::mem::take(&mut platter.pending) {
+        for (file, change) in std::mem::take(&mut platter.pending) {
+            let image = &mut image[file];
             match (random.below(3), change) {
                 (0, _) => {}
                 (1, Change::Data(offset, mut data)) => {
                     let length = random.below(data.len() + 1).next_multiple_of(SECTOR_BYTES).min(data.len());
                     data.truncate(length);
-                    Change::Data(offset, data).make(&mut image);
+                    Change::Data(offset, data).make(image);
                 }
-                (_, change) => change.make(&mut image),
+                (_, change) => change.make(image),
             }
         }
         *platter = Platter { live: image.clone(), durable: image, ..Platter::default() };
@@ -145,7 +160,7 @@ impl Disk {
 
 impl StorageBackend for Disk {
     fn len(&self) -> io::Result<u64> {
-        Ok(self.platter().live.len() as u64)
+        Ok(self.platter().live[self.1].len() as u64)
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
@@ -154,7 +169,8 @@ impl StorageBackend for Disk {
             return Err(failure());
         }
         let offset = offset as usize;
-        let data = platter.live.get(offset..offset + out.len()).ok_or(io::ErrorKind::UnexpectedEof)?;
+        let data =
+            platter.live[self.1].get(offset..offset + out.len()).ok_or(io::ErrorKind::UnexpectedEof)?;
         out.copy_from_slice(data);
         Ok(())
     }
@@ -162,12 +178,12 @@ impl StorageBackend for Disk {
     fn set_len(&self, len: u64) -> io::Result<()> {
         let mut platter = self.platter();
         let len = len as usize;
-        let grows = len > platter.live.len();
+        let grows = len > platter.live[self.1].len();
         let full = grows && platter.capacity.is_some_and(|capacity| len > capacity);
         if full || platter.strike(if grows { &[Trouble::Full] } else { &[] }).is_some() {
             return Err(failure());
         }
-        platter.change(Change::Length(len));
+        platter.change(self.1, Change::Length(len));
         Ok(())
     }
 
@@ -177,7 +193,9 @@ impl StorageBackend for Disk {
             return Err(failure());
         }
         let Platter { durable, pending, .. } = &mut *platter;
-        pending.drain(..).for_each(|change| change.make(durable));
+        pending
+            .extract_if(.., |(file, _)| *file == self.1)
+            .for_each(|(file, change)| change.make(&mut durable[file]));
         Ok(())
     }
 
@@ -190,7 +208,7 @@ impl StorageBackend for Disk {
             Some(_) if dark => 0,
             Some(_) => data.len() / 2,
         };
-        platter.change(Change::Data(offset as usize, data[..arrives].to_vec()));
+        platter.change(self.1, Change::Data(offset as usize, data[..arrives].to_vec()));
         if arrives == data.len() { Ok(()) } else { Err(failure()) }
     }
 }

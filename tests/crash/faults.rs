@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use berth_hub::{Clock, Hub, HubOptions};
 use berth_hub_guard::Authority;
 use berth_hub_store::backend::{Fault, FaultPlan, FaultyBackend};
-use berth_hub_store::{Backend, RedbBackend};
+use berth_hub_store::{Backend, JournaledBackend};
 use http::Method;
 use kube::Client;
 use serde_json::Value;
@@ -15,11 +15,11 @@ use tokio::task::JoinSet;
 use crate::disk::{Disk, Trouble};
 use crate::follower::{Follower, followers, settle};
 use crate::load::{self, Errors, Writer};
-use crate::random::Random;
 use crate::seed;
 use crate::server::{self, Answer, JSON, health, send};
 use crate::vessel::Collection;
 use crate::witness::Witness;
+use berth_tests::random::Random;
 
 const WRITERS: usize = 4;
 
@@ -163,7 +163,7 @@ impl Story {
 async fn a_backend_that_refuses_or_loses_its_answer_costs_clients_an_error_and_no_data() {
     let data = tempfile::tempdir().unwrap();
     let plan = FaultPlan::default();
-    let backend = Box::new(FaultyBackend::new(RedbBackend::open(data.path()).unwrap(), plan.clone()));
+    let backend = Box::new(FaultyBackend::new(JournaledBackend::open(data.path()).unwrap(), plan.clone()));
     let mut story = Story::begin("refusing backend", backend).await;
     for round in 0..30 {
         let fault = if round % 2 == 0 { Fault::Refused } else { Fault::Unanswered };
@@ -186,8 +186,9 @@ async fn a_backend_that_panics_or_cannot_sync_makes_the_hub_read_only_until_it_i
     let data = tempfile::tempdir().unwrap();
     let plan = FaultPlan::default();
     let path: PathBuf = data.path().to_owned();
-    let faulty =
-        || Box::new(FaultyBackend::new(RedbBackend::open(&path).unwrap(), plan.clone())) as Box<dyn Backend>;
+    let faulty = || {
+        Box::new(FaultyBackend::new(JournaledBackend::open(&path).unwrap(), plan.clone())) as Box<dyn Backend>
+    };
     let mut story = Story::begin("backend without sync", faulty()).await;
     for round in 0..12 {
         let fault = if round % 2 == 0 { Fault::NotSynced } else { Fault::Panic };

@@ -10,10 +10,10 @@ use tokio::time::timeout;
 
 use crate::follower::{followers, settle};
 use crate::load::{self, Errors, Writer};
-use crate::random::Random;
 use crate::vessel::Collection;
 use crate::witness::Witness;
 use crate::{seed, server};
+use berth_tests::random::Random;
 
 const KILLS: usize = 52;
 const WRITERS: usize = 6;

@@ -18,13 +18,13 @@ mod faults;
 mod follower;
 mod kill;
 mod load;
-#[path = "../differential/random.rs"]
-#[expect(dead_code, reason = "the generator is shared with a test that uses all of it")]
-mod random;
 mod server;
 mod vessel;
 mod witness;
 
 fn seed() -> u64 {
-    std::env::var("BERTH_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or_else(random::fresh_seed)
+    std::env::var("BERTH_SEED")
+        .ok()
+        .and_then(|seed| seed.parse().ok())
+        .unwrap_or_else(berth_tests::random::fresh_seed)
 }

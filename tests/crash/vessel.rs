@@ -59,6 +59,11 @@ impl Collection {
     }
 }
 
+/// Whether an object is the hub's own, which it puts into every namespace.
+pub(crate) fn is_the_hubs(object: &Value) -> bool {
+    object["metadata"]["name"] == "kube-root-ca.crt"
+}
+
 /// What a client was shown of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sighting {

@@ -10,7 +10,7 @@ use kube::Client;
 use serde_json::Value;
 
 use crate::server;
-use crate::vessel::{Collection, Sighting};
+use crate::vessel::{Collection, Sighting, is_the_hubs};
 
 /// Shared by everybody who is told something.
 #[derive(Debug, Clone, Default)]
@@ -136,7 +136,8 @@ impl Witness {
         );
         facts.highest = at;
         let mut found: BTreeMap<String, Sighting> = BTreeMap::new();
-        for item in list["items"].as_array().expect("a list has items") {
+        let items = list["items"].as_array().expect("a list has items");
+        for item in items.iter().filter(|item| !is_the_hubs(item)) {
             let sighting = Sighting::read(item).unwrap_or_else(|torn| panic!("{when}: {torn}"));
             assert!(sighting.revision <= at, "{when}: {} is ahead of its list at {at}", sighting.name);
             facts.told(collection, &sighting);

@@ -152,7 +152,7 @@ async fn main() {
                 let mut bytes = 0;
                 for _ in 0..1_000 {
                     let event = watch.next().await.unwrap();
-                    bytes += event.line(event.kind()).len();
+                    bytes += event.line(event.kind(), |entry| entry.json().clone()).len();
                 }
                 bytes
             })

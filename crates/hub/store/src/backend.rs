@@ -3,6 +3,7 @@
 //! ```text
 //! Ledger ── writer thread ── dyn Backend ── MemoryBackend
 //!                                        ├─ RedbBackend ── one file
+//!                                        ├─ JournaledBackend ── the same, and a journal in front of it
 //!                                        └─ FaultyBackend (tests: fails when told to)
 //! ```
 //! A backend owns durability and nothing else: it never looks into objects, never checks preconditions, and is only ever
@@ -11,14 +12,19 @@
 use std::path::Path;
 
 pub use faulty::{Fault, FaultPlan, FaultyBackend};
+pub(crate) use journal::highest_revision;
+pub use journal::{JOURNAL_NAME, JournaledBackend};
 pub use memory::MemoryBackend;
 pub use redb::{FILE_NAME, FORMAT_VERSION, OpenStorage, RedbBackend};
+
+pub(crate) use redb::Link;
 
 use crate::error::BackendError;
 use crate::record::Record;
 use crate::revision::Revision;
 
 mod faulty;
+mod journal;
 mod memory;
 mod redb;
 

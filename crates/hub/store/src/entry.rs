@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 
-use crate::key::{Key, Place};
+use crate::key::{Key, Place, Spot};
 use crate::meta::Meta;
 use crate::revision::Revision;
 
@@ -151,7 +151,7 @@ impl Eq for Entry {}
 pub(crate) struct Shelved(pub(crate) Arc<Entry>);
 
 impl Place for Shelved {
-    fn place(&self) -> (&str, &str) {
+    fn place(&self) -> Spot<'_> {
         self.0.key.place()
     }
 }

@@ -31,8 +31,46 @@ pub enum BackendError {
         known: u64,
     },
     /// The store is damaged.
-    #[error("the store {path} is damaged: {detail}; move it away and restore a backup")]
+    #[error(
+        "the store {path} is damaged: {detail}; restore a backup with `berth hub restore --replace`, which keeps what is \
+         there under another name"
+    )]
     Corrupted {
+        /// The file.
+        path: PathBuf,
+        /// What was found.
+        detail: String,
+    },
+    /// The newest writes were in a journal that is lost.
+    #[error(
+        "the journal {journal} {detail}, and the store {store} was not closed after its last writes: what was written \
+         after revision {revision} may be lost; put the journal back as it was, or restore a backup with `berth hub \
+         restore --replace`"
+    )]
+    JournalLost {
+        /// The journal.
+        journal: PathBuf,
+        /// What was found in its place.
+        detail: &'static str,
+        /// The store.
+        store: PathBuf,
+        /// The last revision that is in the store.
+        revision: Revision,
+    },
+    /// There is a journal with writes, but not the store that it belongs to.
+    #[error(
+        "the store {store} is missing, but its journal {journal} is there; put the store back, or restore a backup with \
+         `berth hub restore`"
+    )]
+    StoreLost {
+        /// The store.
+        store: PathBuf,
+        /// The journal.
+        journal: PathBuf,
+    },
+    /// What is to be restored was not made by a backup.
+    #[error("{path} is no backup: {detail}; name a file that `berth hub backup` wrote")]
+    NoBackup {
         /// The file.
         path: PathBuf,
         /// What was found.

@@ -14,7 +14,7 @@ use crate::revision::Revision;
 /// stay below it, and more are simply made again.
 const ENCODINGS_MAX: usize = 12;
 
-/// What happened to an object, in the words of the watch protocol.
+/// What happened to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EventKind {
     /// The object is new (or new to the watcher's selection).
@@ -23,17 +23,6 @@ pub enum EventKind {
     Modified,
     /// The object is gone (or gone from the watcher's selection).
     Deleted,
-}
-
-impl EventKind {
-    /// The word on the wire.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Added => "ADDED",
-            Self::Modified => "MODIFIED",
-            Self::Deleted => "DELETED",
-        }
-    }
 }
 
 /// One change of one object.
@@ -71,11 +60,11 @@ impl Event {
         self.previous.as_ref()
     }
 
-    /// The JSON watch line of the stored object, newline included, announced as `kind`.
+    /// The line that announces the stored object as `kind`, made once; `make` is the same for everybody who asks.
     ///
     /// `kind` is a parameter because an object that enters or leaves a selection is announced as added or deleted.
-    pub fn line(&self, kind: EventKind) -> Bytes {
-        self.lines[kind as usize].get_or_init(|| watch_line(kind, self.entry.json())).clone()
+    pub fn line(&self, kind: EventKind, make: impl FnOnce(&Entry) -> Bytes) -> Bytes {
+        self.lines[kind as usize].get_or_init(|| make(&self.entry)).clone()
     }
 
     /// Another encoding of this event, made once. `tag` says which; the caller keeps tags apart.
@@ -96,16 +85,4 @@ impl Event {
     pub(crate) fn weight(&self) -> usize {
         self.entry.weight() + self.entry.json().len()
     }
-}
-
-/// One line of the JSON watch protocol.
-pub fn watch_line(kind: EventKind, object: &[u8]) -> Bytes {
-    let word = kind.as_str();
-    let mut line = Vec::with_capacity(object.len() + 32);
-    line.extend_from_slice(b"{\"type\":\"");
-    line.extend_from_slice(word.as_bytes());
-    line.extend_from_slice(b"\",\"object\":");
-    line.extend_from_slice(object);
-    line.extend_from_slice(b"}\n");
-    line.into()
 }

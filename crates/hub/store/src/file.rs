@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::error::BackendError;
 
 /// The name of the file whose lock says that the data directory is in use.
-const LOCK_NAME: &str = "hub.lock";
+pub(crate) const LOCK_NAME: &str = "hub.lock";
 
 /// Takes the lock of `directory`, which lasts as long as the file is held; `store` is named when it is taken already.
 pub(crate) fn lock(directory: &Path, store: &Path) -> Result<File, BackendError> {

@@ -1,7 +1,7 @@
 //! Names of things in the store.
 //!
-//! Owns the order in which objects are listed: by resource, then namespace, then name, compared as bytes. It never
-//! checks that a name is a legal Kubernetes name.
+//! Owns the order in which objects are listed: by resource, then namespace, then name, as bytes of `namespace/name`. It
+//! never checks that a name is a legal Kubernetes name.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
@@ -43,7 +43,7 @@ impl fmt::Display for ResourceKey {
 }
 
 /// What one object is stored under. Ordered by resource, namespace, name.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
     /// The kind of object.
     pub resource: ResourceKey,
@@ -65,6 +65,18 @@ impl Key {
     }
 }
 
+impl PartialOrd for Key {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Key {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.resource.cmp(&other.resource).then_with(|| self.place().cmp(&other.place()))
+    }
+}
+
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.namespace.is_empty() {
@@ -79,19 +91,46 @@ impl fmt::Display for Key {
 ///
 /// A trait so that the ordered set of entries can be searched with borrowed text, without making a key.
 pub(crate) trait Place {
-    fn place(&self) -> (&str, &str);
+    fn place(&self) -> Spot<'_>;
 }
 
 impl Place for Key {
-    fn place(&self) -> (&str, &str) {
-        (&self.namespace, &self.name)
+    fn place(&self) -> Spot<'_> {
+        Spot { namespace: &self.namespace, name: &self.name }
     }
 }
 
-impl Place for (&str, &str) {
-    fn place(&self) -> (&str, &str) {
+impl Place for Spot<'_> {
+    fn place(&self) -> Spot<'_> {
         *self
     }
+}
+
+/// A namespace and a name, in the order of lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Spot<'a> {
+    pub(crate) namespace: &'a str,
+    pub(crate) name: &'a str,
+}
+
+impl PartialOrd for Spot<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Spot<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        order_of_namespaces(self.namespace, other.namespace).then_with(|| self.name.cmp(other.name))
+    }
+}
+
+/// Namespaces are in the order of their objects' keys in etcd, `namespace/name`: `a-b` comes before `a`, since `-` comes
+/// before `/`. Clients page through lists in this order, and see it.
+pub(crate) fn order_of_namespaces(left: &str, right: &str) -> Ordering {
+    // Objects of no namespace have no separator either.
+    let end = |namespace: &str| (!namespace.is_empty()).then_some(b'/');
+    left.bytes().chain(end(left)).cmp(right.bytes().chain(end(right)))
 }
 
 impl PartialEq for dyn Place + '_ {
@@ -129,5 +168,12 @@ mod tests {
         let pods = ResourceKey::new("", "pods");
         assert!(Key::new(&pods, "a", "z") < Key::new(&pods, "b", "a"));
         assert!(Key::new(&pods, "", "z") < Key::new(&pods, "a", "a"));
+    }
+
+    #[test]
+    fn a_namespace_that_begins_with_the_name_of_another_comes_before_it_as_in_etcd() {
+        let pods = ResourceKey::new("", "pods");
+        assert!(Key::new(&pods, "a-b", "z") < Key::new(&pods, "a", "a"));
+        assert!(Key::new(&pods, "a", "z") < Key::new(&pods, "a0", "a"));
     }
 }

@@ -11,6 +11,7 @@
 //! backup. It never knows kinds, schemas, selectors or users, it never reads a clock, and it never shows or acknowledges
 //! what is not durable.
 
+mod aside;
 pub mod backend;
 pub mod error;
 
@@ -36,12 +37,12 @@ mod watch;
 mod write;
 mod writer;
 
-pub use backend::{Backend, MemoryBackend, RedbBackend, Snapshot};
+pub use backend::{Backend, JournaledBackend, MemoryBackend, RedbBackend, Snapshot};
 pub use backup::{RESTORE_GAP, Restored, restore, restore_over};
 pub use draft::{Draft, DraftError, OBJECT_BYTES_MAX, OBJECT_DEPTH_MAX};
 pub use entry::Entry;
 pub use error::{BackendError, CommitError, ListError, StoreError, WatchEnd, WatchError};
-pub use event::{Event, EventKind, watch_line};
+pub use event::{Event, EventKind};
 pub use key::{Key, ResourceKey};
 pub use ledger::{Ledger, ResourceStats, TRANSACTION_WRITES_MAX};
 pub use listing::{ListQuery, Listing};

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::entry::Entry;
 use crate::error::ListError;
-use crate::key::Place;
+use crate::key::{Place, Spot, order_of_namespaces};
 use crate::revision::Revision;
 use crate::shelf::ShelfState;
 
@@ -47,14 +47,17 @@ impl Listing {
 /// The list that `query` asks for; `now` is the revision that `shelf` shows.
 pub(crate) fn list(shelf: &ShelfState, now: Revision, query: &ListQuery<'_>) -> Result<Listing, ListError> {
     let revision = check(shelf.ring().start(), now, query)?;
+    let spot = |(namespace, name)| Spot { namespace, name };
     let lower = match (query.namespace, query.after) {
         // A place before the namespace: nothing of the namespace was listed yet.
-        (Some(namespace), Some(after)) if after.0 < namespace => Bound::Included((namespace, "")),
-        (_, Some(after)) => Bound::Excluded(after),
-        (Some(namespace), None) => Bound::Included((namespace, "")),
+        (Some(namespace), Some(after)) if order_of_namespaces(after.0, namespace).is_lt() => {
+            Bound::Included(spot((namespace, "")))
+        }
+        (_, Some(after)) => Bound::Excluded(spot(after)),
+        (Some(namespace), None) => Bound::Included(spot((namespace, ""))),
         (None, None) => Bound::Unbounded,
     };
-    let inside = |place: (&str, &str)| query.namespace.is_none_or(|namespace| place.0 == namespace);
+    let inside = |place: Spot<'_>| query.namespace.is_none_or(|namespace| place.namespace == namespace);
     let current = shelf
         .entries
         .range::<dyn Place, _>((lower.as_ref().map(|place| place as &dyn Place), Bound::Unbounded))
@@ -72,8 +75,7 @@ pub(crate) fn list(shelf: &ShelfState, now: Revision, query: &ListQuery<'_>) -> 
             .filter_map(|(_, state)| *state)
             .peekable();
         for entry in current.filter(|entry| !past.contains_key(&entry.key().place())) {
-            while let Some(earlier) = restored.next_if(|earlier| earlier.key().place() < entry.key().place())
-            {
+            while let Some(earlier) = restored.next_if(|earlier| earlier.key() < entry.key()) {
                 page.take(earlier);
             }
             page.take(entry);
@@ -94,7 +96,7 @@ pub(crate) fn check(start: Revision, now: Revision, query: &ListQuery<'_>) -> Re
 }
 
 /// For every object that changed after `revision`, the state that it had then.
-fn undone(shelf: &ShelfState, revision: Revision) -> BTreeMap<(&str, &str), Option<&Arc<Entry>>> {
+fn undone(shelf: &ShelfState, revision: Revision) -> BTreeMap<Spot<'_>, Option<&Arc<Entry>>> {
     let mut past = BTreeMap::new();
     for event in shelf.ring().from(shelf.ring().position(revision)) {
         // The first change after the revision knows what was before it; later ones do not matter.

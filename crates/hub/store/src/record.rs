@@ -124,7 +124,7 @@ impl Record {
 /// A 64-bit sum over eight-byte words. It finds torn and rotten records; it is no defence against someone who edits the
 /// file on purpose. Four words at a time, because one chain of multiplications would be half of the time that opening a
 /// store takes.
-fn checksum(revision: Revision, bytes: &[u8]) -> u64 {
+pub(crate) fn checksum(revision: Revision, bytes: &[u8]) -> u64 {
     const PRIME: u64 = 0x0000_0100_0000_01b3;
     const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
     let step = |sum: u64, word: u64| ((sum ^ word).wrapping_mul(PRIME)).rotate_left(29).wrapping_mul(SPREAD);

@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 use crate::entry::Entry;
 use crate::error::{ListError, WatchError};
 use crate::event::{Event, EventKind};
-use crate::key::{Key, ResourceKey};
+use crate::key::{Key, ResourceKey, Spot};
 use crate::listing::{self, ListQuery, Listing};
 use crate::options::HistoryOptions;
 use crate::revision::Revision;
@@ -109,7 +109,7 @@ impl State {
     }
 
     pub(crate) fn get(&self, resource: &ResourceKey, namespace: &str, name: &str) -> Option<Arc<Entry>> {
-        self.shelf(resource.as_str())?.read().get(&(namespace, name)).cloned()
+        self.shelf(resource.as_str())?.read().get(&Spot { namespace, name }).cloned()
     }
 
     pub(crate) fn list(&self, resource: &ResourceKey, query: &ListQuery<'_>) -> Result<Listing, ListError> {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! history: revision -> record        append-only but for compaction
-//! meta:    "format", "floor" -> u64
+//! meta:    "format", "floor", "journal", "taken" -> u64
 //! ```
 //! Owns the file, the lock that keeps a second process out, and the mapping of redb's errors to advice. There is no table
 //! of current objects: the log after compaction *is* the current objects and their recent history, in order, so a write
@@ -11,7 +11,6 @@
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,6 +21,8 @@ use ::redb::{
     TableDefinition, TableError,
 };
 
+use crate::backend::redb::guard::guard;
+pub(crate) use crate::backend::redb::link::Link;
 use crate::backend::redb::storage::Observed;
 use crate::backend::{Backend, Snapshot};
 use crate::error::BackendError;
@@ -29,13 +30,23 @@ use crate::file;
 use crate::record::Record;
 use crate::revision::Revision;
 
+mod guard;
+mod link;
 mod storage;
 
 /// The name of the store within the data directory.
 pub const FILE_NAME: &str = "hub.redb";
 
-/// The format that this version writes, and the newest that it reads.
-pub const FORMAT_VERSION: u64 = 1;
+/// The format that this version writes, and the newest that it reads. With the second, what is newest may be in a journal
+/// beside the file, which a version that knows only the first would not look for. With the third, the store says which
+/// journal that is; one of the second becomes one of the third when its journal is opened.
+pub const FORMAT_VERSION: u64 = 3;
+
+/// The format that had a journal and did not say which.
+const FORMAT_UNTOLD: u64 = 2;
+
+/// The oldest format there is.
+const FORMAT_FIRST: u64 = 1;
 
 /// redb's page cache, in bytes. All objects are in memory as entries anyway; the cache only has to hold the inner pages
 /// and what one batch touches.
@@ -79,6 +90,10 @@ impl RedbBackend {
         let file = path.clone();
         let open: OpenStorage = Box::new(move || {
             let file = OpenOptions::new().read(true).write(true).open(&file)?;
+            if file.metadata()?.len() == 0 {
+                // The engine would take it for a new store; ours gets its name only when it is filled.
+                return Err(io::Error::new(io::ErrorKind::InvalidData, "it is empty"));
+            }
             Ok(Box::new(FileBackend::new(file).map_err(io::Error::other)?))
         });
         Self::start(path, open, Some(lock))
@@ -93,6 +108,44 @@ impl RedbBackend {
         let mut backend = Self { path, open, database: None, unsynced: Arc::default(), _lock: lock };
         backend.recover()?;
         Ok(backend)
+    }
+
+    /// The last revision that was given out: of the newest record, or the floor where all after it is forgotten.
+    pub(crate) fn head(&self) -> Result<Revision, BackendError> {
+        self.guarded(|this| {
+            let head = || {
+                let transaction = this.database()?.begin_read().map_err(|error| this.failed(error))?;
+                let floor = floor_of(&transaction).map_err(|error| this.failed(error))?;
+                let history = transaction.open_table(HISTORY).map_err(|error| this.failed(error))?;
+                let last = history.last().map_err(|error| this.failed(error))?;
+                Ok(last.map_or(floor, |(revision, _)| floor.max(Revision(revision.value()))))
+            };
+            head()
+        })
+    }
+
+    /// The file, or what it is called in messages.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What the store knows of its journal.
+    pub(crate) fn link(&self) -> Result<Link, BackendError> {
+        self.guarded(|this| {
+            let transaction = this.database()?.begin_read().map_err(|error| this.failed(error))?;
+            let meta = transaction.open_table(META).map_err(|error| this.failed(error))?;
+            Link::read(&meta).map_err(|error| this.failed(error))
+        })
+    }
+
+    /// Adds `records` and notes what journal there is, atomically. From here on it is a store of the newest format.
+    pub(crate) fn take_over(&mut self, records: &[Record], link: Link) -> Result<(), BackendError> {
+        self.write(|transaction| {
+            put(transaction, records)?;
+            let mut meta = transaction.open_table(META)?;
+            meta.insert(FORMAT, FORMAT_VERSION)?;
+            link.write(&mut meta)
+        })
     }
 
     fn failed(&self, error: impl Into<::redb::Error>) -> BackendError {
@@ -136,13 +189,7 @@ impl Backend for RedbBackend {
     }
 
     fn append(&mut self, records: &[Record]) -> Result<(), BackendError> {
-        self.write(|transaction| {
-            let mut history = transaction.open_table(HISTORY)?;
-            for record in records {
-                record.encode(history.insert_reserve(record.revision.0, record.encoded_len())?.as_mut());
-            }
-            Ok(())
-        })
+        self.write(|transaction| put(transaction, records))
     }
 
     fn compact(&mut self, floor: Revision, dropped: &[Revision]) -> Result<(), BackendError> {
@@ -170,8 +217,12 @@ impl Backend for RedbBackend {
             Ok(())
         })?;
         self.database = Some(guard(&path, || {
-            let storage = (self.open)()
-                .map_err(|error| BackendError::Failed(format!("{}: {error}", path.display())))?;
+            let storage = (self.open)().map_err(|error| match error.kind() {
+                io::ErrorKind::InvalidData => {
+                    BackendError::Corrupted { path: path.clone(), detail: error.to_string() }
+                }
+                _ => BackendError::Failed(format!("{}: {error}", path.display())),
+            })?;
             let database = Builder::new()
                 .set_cache_size(CACHE_BYTES)
                 .create_with_backend(Observed::new(storage, Arc::clone(&self.unsynced)))
@@ -259,25 +310,28 @@ fn fill_file(
         let mut meta = transaction.open_table(META)?;
         meta.insert(FORMAT, FORMAT_VERSION)?;
         meta.insert(FLOOR, floor.0)?;
-        Ok(())
+        Link::NONE.write(&mut meta)
     })
     .map_err(|error| failed(&error))?;
     let mut waiting: Vec<Record> = Vec::new();
     let flush = |records: &mut Vec<Record>| {
-        commit(&database, |transaction| {
-            let mut history = transaction.open_table(HISTORY)?;
-            for record in records.drain(..) {
-                record.encode(history.insert_reserve(record.revision.0, record.encoded_len())?.as_mut());
-            }
-            Ok(())
-        })
-        .map_err(|error| failed(&error))
+        commit(&database, |transaction| put(transaction, records)).map_err(|error| failed(&error))?;
+        records.clear();
+        Ok(())
     };
     fill(&mut |record| {
         waiting.push(record.clone());
         if waiting.len() >= COPY_RECORDS { flush(&mut waiting) } else { Ok(()) }
     })?;
     flush(&mut waiting)
+}
+
+fn put(transaction: &::redb::WriteTransaction, records: &[Record]) -> Result<(), ::redb::Error> {
+    let mut history = transaction.open_table(HISTORY)?;
+    for record in records {
+        record.encode(history.insert_reserve(record.revision.0, record.encoded_len())?.as_mut());
+    }
+    Ok(())
 }
 
 fn commit(
@@ -322,9 +376,18 @@ fn check_format(path: &Path, unsynced: &AtomicBool, database: &Database) -> Resu
         Err(error) => return Err(failed(error.into())),
     };
     match found {
-        Some(FORMAT_VERSION) => Ok(()),
+        Some(FORMAT_VERSION | FORMAT_UNTOLD) => Ok(()),
         Some(found) if found > FORMAT_VERSION => {
             Err(BackendError::Newer { path: path.to_owned(), found, known: FORMAT_VERSION })
+        }
+        Some(FORMAT_FIRST) => {
+            drop(transaction);
+            commit(database, |transaction| {
+                let mut meta = transaction.open_table(META)?;
+                meta.insert(FORMAT, FORMAT_VERSION)?;
+                Link::NONE.write(&mut meta)
+            })
+            .map_err(failed)
         }
         Some(found) => Err(BackendError::Corrupted {
             path: path.to_owned(),
@@ -346,22 +409,13 @@ fn check_format(path: &Path, unsynced: &AtomicBool, database: &Database) -> Resu
             }
             commit(database, |transaction| {
                 transaction.open_table(HISTORY)?;
-                transaction.open_table(META)?.insert(FORMAT, FORMAT_VERSION)?;
-                Ok(())
+                let mut meta = transaction.open_table(META)?;
+                meta.insert(FORMAT, FORMAT_VERSION)?;
+                Link::NONE.write(&mut meta)
             })
             .map_err(failed)
         }
     }
-}
-
-/// Turns a failed assertion of the engine into an error.
-fn guard<T>(path: &Path, work: impl FnOnce() -> Result<T, BackendError>) -> Result<T, BackendError> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
-        Err(BackendError::Corrupted {
-            path: path.to_owned(),
-            detail: "the engine met a state it rules out".into(),
-        })
-    })
 }
 
 fn explain(path: &Path, unsynced: &AtomicBool, error: ::redb::Error) -> BackendError {

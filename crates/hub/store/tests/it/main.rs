@@ -7,6 +7,8 @@ mod concurrency;
 mod conformance;
 mod faults;
 mod history;
+mod journal;
+mod journal_loss;
 mod kill;
 mod model;
 mod power;

@@ -8,7 +8,11 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use berth_hub_store::{CommitError, Expect, Key, Ledger, LedgerOptions, RedbBackend, Revision, StoreError};
+use berth_hub_store::backend::OpenStorage;
+use berth_hub_store::{
+    BackendError, CommitError, Expect, JournaledBackend, Key, Ledger, LedgerOptions, RedbBackend, Revision,
+    StoreError,
+};
 use redb::StorageBackend;
 
 use crate::support::{key, pods, put, run, value};
@@ -36,11 +40,18 @@ enum Trouble {
     Power,
 }
 
+/// The journal is so small that it is full every few writes.
+const JOURNAL_BYTES: u64 = 8 * 4096;
+
+/// The store and its journal.
+const FILES: usize = 2;
+
 #[derive(Debug, Default)]
 struct Platter {
-    durable: Vec<u8>,
-    live: Vec<u8>,
-    pending: Vec<Change>,
+    durable: [Vec<u8>; FILES],
+    live: [Vec<u8>; FILES],
+    /// By file, in order.
+    pending: Vec<(usize, Change)>,
     trouble: Option<(u64, Trouble)>,
     dark: bool,
 }
@@ -90,8 +101,9 @@ impl Platter {
     }
 }
 
+/// A file on a disk.
 #[derive(Clone, Debug, Default)]
-struct Disk(Arc<Mutex<Platter>>);
+struct Disk(Arc<Mutex<Platter>>, usize);
 
 fn failure() -> io::Error {
     io::Error::other("injected")
@@ -99,10 +111,24 @@ fn failure() -> io::Error {
 
 impl Disk {
     fn open(&self) -> Result<Ledger, StoreError> {
-        let disk = self.clone();
-        let backend =
-            RedbBackend::with_storage(Path::new("disk"), Box::new(move || Ok(Box::new(disk.clone()))))?;
+        let open = |file: usize| -> OpenStorage {
+            let disk = Self(Arc::clone(&self.0), file);
+            Box::new(move || Ok(Box::new(disk.clone())))
+        };
+        self.format()?;
+        let store = RedbBackend::with_storage(Path::new("disk"), open(0))?;
+        let backend = JournaledBackend::with_storage(store, Path::new("journal"), open(1))?;
         Ledger::open(Box::new(backend), LedgerOptions::default())
+    }
+
+    /// Gives the journal its size, as opening it on a file does.
+    fn format(&self) -> Result<(), StoreError> {
+        let journal = Self(Arc::clone(&self.0), 1);
+        let formatted = match journal.len() {
+            Ok(JOURNAL_BYTES) => Ok(()),
+            _ => journal.set_len(JOURNAL_BYTES).and_then(|()| journal.sync_data()),
+        };
+        formatted.map_err(|error| BackendError::Failed(error.to_string()).into())
     }
 
     fn plan(&self, good: u64, trouble: Trouble) {
@@ -113,7 +139,8 @@ impl Disk {
     fn power_up(&self, random: &mut Random) {
         let mut platter = self.0.lock().unwrap();
         let mut image = std::mem::take(&mut platter.durable);
-        for change in std::mem::take(&mut platter.pending) {
+        for (file, change) in std::mem::take(&mut platter.pending) {
+            let image = &mut image[file];
             match (random.below(3), change) {
                 (0, _) => {}
                 (1, Change::Data(offset, mut data)) => {
@@ -121,9 +148,9 @@ impl Disk {
                     data.truncate(
                         (random.below(data.len() as u64 + 1) as usize).next_multiple_of(512).min(data.len()),
                     );
-                    make(&mut image, &Change::Data(offset, data));
+                    make(image, &Change::Data(offset, data));
                 }
-                (_, change) => make(&mut image, &change),
+                (_, change) => make(image, &change),
             }
         }
         // The length of a file is journaled with its blocks: it is never shorter than what is in it.
@@ -136,7 +163,7 @@ impl Disk {
 
 impl StorageBackend for Disk {
     fn len(&self) -> io::Result<u64> {
-        Ok(self.0.lock().unwrap().live.len() as u64)
+        Ok(self.0.lock().unwrap().live[self.1].len() as u64)
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
@@ -145,19 +172,20 @@ impl StorageBackend for Disk {
         if platter.dark {
             return Err(failure());
         }
-        let data = platter.live.get(offset..offset + out.len()).ok_or(io::ErrorKind::UnexpectedEof)?;
+        let data =
+            platter.live[self.1].get(offset..offset + out.len()).ok_or(io::ErrorKind::UnexpectedEof)?;
         out.copy_from_slice(data);
         Ok(())
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
         let mut platter = self.0.lock().unwrap();
-        let grow = len as usize > platter.live.len();
+        let grow = len as usize > platter.live[self.1].len();
         if platter.step(false, grow).is_some() {
             return Err(failure());
         }
-        platter.live.resize(len as usize, 0);
-        platter.pending.push(Change::Length(len as usize));
+        platter.live[self.1].resize(len as usize, 0);
+        platter.pending.push((self.1, Change::Length(len as usize)));
         Ok(())
     }
 
@@ -167,8 +195,8 @@ impl StorageBackend for Disk {
             return Err(failure());
         }
         let Platter { durable, pending, .. } = &mut *platter;
-        for change in pending.drain(..) {
-            make(durable, &change);
+        for (file, change) in pending.extract_if(.., |(file, _)| *file == self.1) {
+            make(&mut durable[file], &change);
         }
         Ok(())
     }
@@ -181,8 +209,8 @@ impl StorageBackend for Disk {
         }
         let part = if trouble.is_some() { &data[..data.len() / 2] } else { data };
         let change = Change::Data(offset as usize, part.to_vec());
-        make(&mut platter.live, &change);
-        platter.pending.push(change);
+        make(&mut platter.live[self.1], &change);
+        platter.pending.push((self.1, change));
         if trouble.is_some() { Err(failure()) } else { Ok(()) }
     }
 }

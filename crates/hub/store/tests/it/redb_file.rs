@@ -3,7 +3,7 @@
 use std::fs;
 
 use berth_hub_store::backend::{FILE_NAME, FORMAT_VERSION};
-use berth_hub_store::{BackendError, Ledger, LedgerOptions, RedbBackend, StoreError};
+use berth_hub_store::{Backend as _, BackendError, Ledger, LedgerOptions, RedbBackend, StoreError};
 use redb::{Database, TableDefinition};
 
 use crate::support::{key, open_at, run, set, value};
@@ -34,7 +34,7 @@ fn a_newer_format_is_refused_with_advice() {
     transaction.commit().unwrap();
     drop(database);
     let refused = RedbBackend::open(directory.path()).unwrap_err();
-    assert!(matches!(refused, BackendError::Newer { found: 2, known: 1, .. }), "{refused:?}");
+    assert!(matches!(refused, BackendError::Newer { found: 4, known: 3, .. }), "{refused:?}");
     assert!(refused.to_string().contains("run the newer version"), "{refused}");
 }
 
@@ -55,6 +55,27 @@ fn an_interrupted_creation_does_not_stand_in_the_way() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("hub.redb.partial"), b"half a file").unwrap();
     RedbBackend::open(directory.path()).unwrap();
+}
+
+#[test]
+fn an_emptied_store_is_damaged_and_not_new() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join(FILE_NAME);
+    drop(RedbBackend::open(directory.path()).unwrap());
+    fs::write(&path, b"").unwrap();
+    let refused = RedbBackend::open(directory.path()).unwrap_err();
+    assert!(matches!(refused, BackendError::Corrupted { .. }), "{refused:?}");
+    assert!(refused.to_string().contains("it is empty"), "{refused}");
+    assert_eq!(fs::metadata(&path).unwrap().len(), 0, "nothing is written over it");
+}
+
+#[test]
+fn a_store_that_is_emptied_while_it_is_open_is_not_begun_anew() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut backend = RedbBackend::open(directory.path()).unwrap();
+    fs::write(directory.path().join(FILE_NAME), b"").unwrap();
+    let refused = backend.recover().unwrap_err();
+    assert!(refused.to_string().contains("empty") || refused.to_string().contains("damaged"), "{refused}");
 }
 
 #[cfg(unix)]

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use berth_hub_store::{
-    Backend, Change, CommitError, Draft, Entry, Expect, HistoryOptions, Key, Ledger, LedgerOptions,
-    MemoryBackend, RedbBackend, ResourceKey, Revision, Write,
+    Backend, Change, CommitError, Draft, Entry, Expect, HistoryOptions, JournaledBackend, Key, Ledger,
+    LedgerOptions, MemoryBackend, ResourceKey, Revision, Write,
 };
 use serde_json::{Value, json};
 
@@ -31,7 +31,7 @@ impl Disk {
     pub(crate) fn backend(&self) -> Box<dyn Backend> {
         match self {
             Self::Memory(memory) => Box::new(memory.clone()),
-            Self::File(directory) => Box::new(RedbBackend::open(directory.path()).unwrap()),
+            Self::File(directory) => Box::new(JournaledBackend::open(directory.path()).unwrap()),
         }
     }
 
@@ -45,7 +45,7 @@ impl Disk {
 }
 
 pub(crate) fn open_at(path: &Path) -> Ledger {
-    Ledger::open(Box::new(RedbBackend::open(path).unwrap()), LedgerOptions::default()).unwrap()
+    Ledger::open(Box::new(JournaledBackend::open(path).unwrap()), LedgerOptions::default()).unwrap()
 }
 
 /// Compaction by age leaves one change, and what is needed.
