@@ -8,7 +8,7 @@ use std::fmt::{self, Display, Formatter, Write};
 
 use berth_text::gotext::push_json_text;
 pub use berth_text::gotext::{
-    Quoted, code_point, float, is_print, json_float, quote, quote_all, quote_list, string_slice,
+    Quoted, code_point, float, is_print, json_float, json_kind, quote, quote_all, quote_list, string_slice,
 };
 use serde_json::{Number, Value};
 

@@ -10,6 +10,7 @@
 //!       --validate--> problems
 //! ```
 
+mod allowance;
 mod compile;
 mod correlate;
 pub mod definition;
@@ -27,6 +28,7 @@ mod rules;
 mod unknown;
 mod validate;
 
+pub use allowance::{Allowance, DefaultsError, count_values};
 pub use berth_text::names;
 pub use compile::{SCHEMA_DEPTH_MAX, compile};
 pub use definition::{check_structural, default_definition, validate_definition};
@@ -39,7 +41,7 @@ pub use names::NameRule;
 pub use node::{Arena, Checks, ListType, MapType, Node, NodeId, PatchRule, Rule, Schema, Shape};
 pub use path::FieldPath;
 pub use pattern::Pattern;
-pub use prepare::{apply_defaults, drop_nulls, prepare};
+pub use prepare::{apply_defaults, drop_nulls, prepare, prepare_within};
 pub use problem::{EXCERPT_BYTES_MAX, PROBLEMS_MAX, Problem, ProblemKind};
 pub use rules::Rules;
 pub use unknown::{PATHS_MAX, PruneOptions, prune, unknown_fields};

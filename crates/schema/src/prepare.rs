@@ -7,6 +7,7 @@ use serde_json::{Number, Value};
 
 use crate::{
     DEPTH_MAX,
+    allowance::{Allowance, DefaultsError},
     metadata::fill_null_entries,
     node::{Schema, Shape},
 };
@@ -14,12 +15,23 @@ use crate::{
 /// Floats up to here represent every whole number exactly.
 const WHOLE_FLOAT_MAX: f64 = 9_007_199_254_740_992.0;
 
-/// Drops nulls, turns whole floats into integers and fills in defaults.
+/// Drops nulls, turns whole floats into integers and fills in defaults. For schemas that are part of the program: one
+/// that somebody sent is taken with [`prepare_within`].
 pub fn prepare(value: &mut Value, schema: Schema<'_>) {
+    prepare_within(value, schema, Allowance::UNBOUNDED).expect("what is unbounded is never used up");
+}
+
+/// The same, with a bound on what defaults may add. What does not fit in is refused before it is copied; the value is
+/// then filled in as far as it went.
+pub fn prepare_within(
+    value: &mut Value,
+    schema: Schema<'_>,
+    allowance: Allowance,
+) -> Result<(), DefaultsError> {
     fill_null_entries(value);
     drop_nulls(value, schema);
     whole_numbers(value, schema, DEPTH_MAX);
-    apply_defaults(value, schema);
+    apply_defaults(value, schema, allowance)
 }
 
 /// Removes fields and map entries that are null where the schema neither allows null nor has a default to put in its
@@ -54,46 +66,64 @@ fn drop_nulls_within(value: &mut Value, schema: Schema<'_>, depth: usize) {
 }
 
 /// Fills in the defaults of absent fields, then those inside what was filled in. A null where null is not allowed
-/// counts as absent; a null list item or map entry is replaced by the default of its like, if there is one.
-pub fn apply_defaults(value: &mut Value, schema: Schema<'_>) {
-    apply_defaults_within(value, schema, DEPTH_MAX);
+/// counts as absent; a null list item or map entry is replaced by the default of its like, if there is one. Where the
+/// allowance ends the filling in ends, with what was filled in until then in its place.
+pub fn apply_defaults(
+    value: &mut Value,
+    schema: Schema<'_>,
+    mut allowance: Allowance,
+) -> Result<(), DefaultsError> {
+    fill(value, schema, &mut allowance, DEPTH_MAX)
 }
 
-fn apply_defaults_within(value: &mut Value, schema: Schema<'_>, depth: usize) {
-    let Some(depth) = depth.checked_sub(1) else { return };
+fn fill(
+    value: &mut Value,
+    schema: Schema<'_>,
+    allowance: &mut Allowance,
+    depth: usize,
+) -> Result<(), DefaultsError> {
+    let Some(depth) = depth.checked_sub(1) else { return Ok(()) };
     match value {
         Value::Object(fields) => {
             for name in schema.node().properties.keys() {
                 let Some(property) = schema.property(name).map(Schema::node) else { continue };
                 let Some(default) = &property.default else { continue };
                 if fields.get(&**name).is_none_or(|field| field.is_null() && !property.nullable) {
+                    allowance.spend(name.len(), default)?;
                     fields.insert(name.to_string(), default.clone());
                 }
             }
             for (name, field) in fields {
                 if let Some(schema) = schema.field(name) {
-                    replace_null(field, schema);
-                    apply_defaults_within(field, schema, depth);
+                    replace_null(field, schema, allowance)?;
+                    fill(field, schema, allowance, depth)?;
                 }
             }
         }
         Value::Array(entries) => {
             if let Some(schema) = schema.items() {
                 for entry in entries {
-                    replace_null(entry, schema);
-                    apply_defaults_within(entry, schema, depth);
+                    replace_null(entry, schema, allowance)?;
+                    fill(entry, schema, allowance, depth)?;
                 }
             }
         }
         _ => {}
     }
+    Ok(())
 }
 
-fn replace_null(value: &mut Value, schema: Schema<'_>) {
+fn replace_null(
+    value: &mut Value,
+    schema: Schema<'_>,
+    allowance: &mut Allowance,
+) -> Result<(), DefaultsError> {
     let node = schema.node();
     if let Some(default) = node.default.as_ref().filter(|_| value.is_null() && !node.nullable) {
+        allowance.spend(0, default)?;
         *value = default.clone();
     }
+    Ok(())
 }
 
 /// JSON does not tell 3.0 from 3, and Kubernetes takes either for an integer; typed readers do not.

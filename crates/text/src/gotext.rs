@@ -9,6 +9,19 @@ use std::{
 };
 
 use regex::Regex;
+use serde_json::Value;
+
+/// What Go's JSON decoder calls a value in its complaints.
+pub fn json_kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
 
 /// A text in double quotes with Go's escapes, as `%q` and `strconv.Quote` give it.
 pub fn quote(text: &str) -> String {

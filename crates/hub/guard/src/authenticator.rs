@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use crate::authority::Peer;
 use crate::refusal::Refusal;
-use crate::token::{ObjectLookup, ServiceAccountTokens, StaticTokens, TokenError, Verified};
+use crate::token::{ObjectLookup, ServiceAccountTokens, StaticTokens, TokenError, Verified, shared};
 use crate::user::User;
 
 /// Makes users out of credentials.
@@ -52,7 +52,7 @@ impl Authenticator {
         }
     }
 
-    /// Whom a token stands for; `Ok(None)` when nobody knows it. Static tokens know no audience.
+    /// Whom a token stands for; `Ok(None)` when nobody knows it. Static tokens are good for the API's own audiences only.
     pub fn token(
         &self,
         token: &str,
@@ -61,7 +61,9 @@ impl Authenticator {
         lookup: &dyn ObjectLookup,
     ) -> Result<Option<Verified>, TokenError> {
         if let Some(user) = self.statics.find(token) {
-            return Ok(Some(Verified { user: user.clone(), audiences: Vec::new() }));
+            let own = self.accounts.audiences();
+            let audiences = shared(own, audiences.unwrap_or(own));
+            return Ok(Some(Verified { user: user.clone(), audiences }));
         }
         self.accounts.verify(token, audiences, now, lookup)
     }

@@ -224,7 +224,8 @@ const BINDINGS: &[(&str, &str, &[&str])] = &[
     ("system:monitoring", "Group", &["system:monitoring"]),
     ("system:discovery", "Group", &["system:authenticated"]),
     ("system:basic-user", "Group", &["system:authenticated"]),
-    ("system:public-info-viewer", "Group", &["system:authenticated", "system:unauthenticated"]),
+    // Upstream opens it to everybody. Here health needs no grant, and the version is for those who are known.
+    ("system:public-info-viewer", "Group", &["system:authenticated"]),
     ("system:kube-controller-manager", "User", &["system:kube-controller-manager"]),
     ("system:node", "User", &[]),
     ("system:service-account-issuer-discovery", "Group", &["system:serviceaccounts"]),

@@ -28,23 +28,12 @@ pub fn token_review(
         audiences = authenticator.accounts().audiences().to_vec();
     }
     let status = match authenticator.token(token, Some(&audiences), now, lookup) {
-        Ok(Some(verified)) => {
-            let mut status = json!({"authenticated": true, "user": verified.user.to_value()});
-            // A token that knows no audience is good for the API's own only.
-            let matching = if verified.audiences.is_empty() {
-                let own = authenticator.accounts().audiences();
-                own.iter().filter(|one| audiences.contains(one)).cloned().collect()
-            } else {
-                verified.audiences
-            };
-            if matching.is_empty() {
-                json!({"user": {}, "error": "invalid bearer token"})
-            } else {
-                status["audiences"] = json!(matching);
-                status
-            }
-        }
-        Ok(None) => json!({"user": {}, "error": "invalid bearer token"}),
+        Ok(Some(verified)) if !verified.audiences.is_empty() => json!({
+            "authenticated": true,
+            "user": verified.user.to_value(),
+            "audiences": verified.audiences,
+        }),
+        Ok(_) => json!({"user": {}, "error": "invalid bearer token"}),
         Err(error) => json!({"user": {}, "error": format!("[invalid bearer token, {error}]")}),
     };
     let mut answer = body.clone();

@@ -7,6 +7,7 @@
 use std::fmt::Write as _;
 
 use base64::Engine as _;
+use berth_text::gotext::json_kind;
 use serde_json::{Map, Value};
 
 use crate::{
@@ -27,6 +28,13 @@ pub const UNKNOWN_MAX: usize = 100;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ConformError(pub String);
+
+impl ConformError {
+    /// The object holds more than [`VALUES_MAX`] values.
+    pub fn too_many_values() -> Self {
+        Self(format!("the object holds more than {VALUES_MAX} values"))
+    }
+}
 
 /// An object in the form its type gives it.
 #[derive(Debug, Clone, PartialEq)]
@@ -80,7 +88,7 @@ impl<'a> Reading<'a> {
         }
         self.values += 1;
         if self.values > VALUES_MAX {
-            return Err(ConformError(format!("the object holds more than {VALUES_MAX} values")));
+            return Err(ConformError::too_many_values());
         }
         let value = value.filter(|value| !value.is_null());
         let read = match value {
@@ -243,7 +251,7 @@ impl<'a> Reading<'a> {
             Some((record, _)) => {
                 let fields: Vec<&str> = self.stack.iter().map(|(_, field)| *field).collect();
                 let fits = matches!(kind, Kind::Int32 | Kind::Int64);
-                let what = if fits { number_word(value) } else { word(value).to_owned() };
+                let what = if fits { number_word(value) } else { json_kind(value).to_owned() };
                 format!(
                     "json: cannot unmarshal {what} into Go struct field {record}.{} of type {go}",
                     fields.join(".")
@@ -320,25 +328,14 @@ fn int_or_string(value: Value) -> Read {
 }
 
 fn cannot(value: &Value, go: &str) -> String {
-    format!("json: cannot unmarshal {} into Go value of type {go}", word(value))
-}
-
-fn word(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
+    format!("json: cannot unmarshal {} into Go value of type {go}", json_kind(value))
 }
 
 /// A number that does not fit is named.
 fn number_word(value: &Value) -> String {
     match value {
         Value::Number(number) => format!("number {number}"),
-        other => word(other).to_owned(),
+        other => json_kind(other).to_owned(),
     }
 }
 

@@ -278,6 +278,13 @@ fn dependent(name: &str, map: &mut Map<String, Value>) {
                 fill_unless_set(rolling, "maxSurge", 0.into());
             }
         }
+        // Inside, Kubernetes keeps plain numbers: bounds that nothing asks for are there all the same.
+        "apps.v1.DaemonSetUpdateStrategy" => {
+            if let Some(Value::Object(rolling)) = map.get_mut("rollingUpdate") {
+                fill_unless_set(rolling, "maxUnavailable", 0.into());
+                fill_unless_set(rolling, "maxSurge", 0.into());
+            }
+        }
         "apps.v1.StatefulSetUpdateStrategy" if rolling => {
             if let Some(Value::Object(rolling)) = map.get_mut("rollingUpdate") {
                 fill(rolling, "partition", 0.into());

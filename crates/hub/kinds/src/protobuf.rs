@@ -1,10 +1,14 @@
 //! Protobuf request bodies of built-in kinds, read into JSON.
 //!
 //! Owns the envelope, the wire format and what the special messages (times, quantities, raw JSON) stand for; which number is
-//! which field comes from the table. Never writes protobuf: every client that sends it also takes JSON.
+//! which field comes from the table. A server never writes
+//! protobuf: every client that sends it also takes JSON.
 //!
 //! A reader of the wire format is short and needs no descriptors at run time, where a reflection library would need a second,
 //! larger copy of the table. Numbers that the table does not have are skipped, as Go does.
+
+#[cfg(any(test, feature = "encode"))]
+mod encode;
 
 use base64::Engine as _;
 use serde_json::{Map, Value};
@@ -16,6 +20,9 @@ use crate::{
     registry::Builtins,
     types::{Field, Kind, Slot, TypeId, Types},
 };
+
+#[cfg(any(test, feature = "encode"))]
+pub use encode::encode;
 
 /// What every body begins with.
 pub const MAGIC: [u8; 4] = *b"k8s\0";

@@ -104,7 +104,8 @@ fn first_status(kind: &Builtin, object: &Value, now: &str) -> Value {
         }
         "Service" => json!({"loadBalancer": {}}),
         "CustomResourceDefinition" => {
-            let stored: Vec<&Value> = storage_version(object).into_iter().collect();
+            // None yet is no list, which is how the refusal of such a definition shows it.
+            let stored = storage_version(object).map(|version| vec![version]);
             json!({"acceptedNames": {"kind": "", "plural": ""}, "conditions": null, "storedVersions": stored})
         }
         _ => json!({}),

@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 
+use berth_schema::gotext::json_kind;
 use serde_json::{Map, Value};
 
 use crate::depth::{MAX_DOCUMENT_DEPTH, within};
@@ -79,18 +80,6 @@ fn read(patch: &Value) -> Result<Vec<Operation<'_>>, PatchError> {
         }
     }
     Ok(operations.iter().map(|operation| Operation { members: operation.as_object() }).collect())
-}
-
-/// A value's kind as the decoder names it.
-fn json_kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }
 
 struct Operation<'a> {

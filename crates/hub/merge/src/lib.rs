@@ -30,8 +30,7 @@ pub use fields::{Element, FieldSet, FieldsError};
 pub use json_patch::{MAX_COPY_BYTES, MAX_OPERATIONS, json_patch, unknown_operation_fields};
 pub use managed::{
     ApplyError, Conflict, Conflicts, LAST_APPLIED_ANNOTATION, MAX_UPDATE_MANAGERS, ObjectType, Operation,
-    ScalePaths, Writer, apply, keep_times_of_unchanged, scale_to_parent, scale_view, track_update,
-    validate_managed_fields,
+    ScalePaths, Versions, Writer, apply, scale_to_parent, scale_view, track_update, validate_managed_fields,
 };
 pub use merge_patch::{check_merge_patch, merge_patch};
 pub use patch_error::PatchError;

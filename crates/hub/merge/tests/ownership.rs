@@ -7,7 +7,7 @@ mod thing;
 
 use berth_hub_merge::{
     ApplyError, LAST_APPLIED_ANNOTATION, MAX_UPDATE_MANAGERS, ObjectType, Operation, Writer, apply,
-    keep_times_of_unchanged, scale_to_parent, scale_view, track_update, validate_managed_fields,
+    scale_to_parent, scale_view, track_update, validate_managed_fields,
 };
 use berth_schema::{Arena, NodeId};
 use serde_json::{Value, json};
@@ -153,8 +153,6 @@ fn applying_the_same_twice_changes_nothing() {
     let before = server.live.clone().unwrap();
     server.apply("a", json!({"name": "x", "set": ["p", "q"]}));
     assert_eq!(server.live.as_ref(), Some(&before));
-    keep_times_of_unchanged(&before, server.live.as_mut().unwrap());
-    assert_eq!(server.live, Some(before));
 }
 
 #[test]
@@ -325,6 +323,49 @@ fn entries_of_versions_that_are_gone_are_dropped() {
     let managers: Vec<_> =
         new["metadata"]["managedFields"].as_array().unwrap().iter().map(|e| &e["manager"]).collect();
     assert_eq!(managers, ["berth.test/v2", "m"]);
+}
+
+/// Versions of which every other one is refused.
+#[derive(Debug)]
+struct Strict;
+
+impl berth_hub_merge::Versions for Strict {
+    fn schema(&self, _: &str) -> Option<berth_schema::Schema<'_>> {
+        None
+    }
+
+    fn refusal(&self, version: &str) -> Option<String> {
+        Some(format!("no {version}"))
+    }
+}
+
+#[test]
+fn entries_of_versions_that_may_not_be_fail_an_apply_and_empty_an_update() {
+    let (arena, root) = thing::thing();
+    let of = ObjectType::custom(arena.schema(root)).with_versions(&Strict);
+    let mut live = object(json!({"name": "x"}));
+    live["metadata"]["uid"] = json!("u");
+    live["metadata"]["managedFields"] = json!([
+        {"manager": "a", "operation": "Update", "apiVersion": VERSION, "fieldsType": "FieldsV1",
+         "fieldsV1": {"f:spec": {"f:name": {}}}},
+        {"manager": "b", "operation": "Update", "apiVersion": "berth.test/v0", "fieldsType": "FieldsV1",
+         "fieldsV1": {"f:spec": {"f:name": {}}}},
+    ]);
+    let writer = Writer {
+        manager: "m",
+        operation: Operation::Update,
+        api_version: VERSION,
+        subresource: None,
+        now: "2026-01-02T00:00:00Z",
+    };
+    let mut new = live.clone();
+    new["spec"]["on"] = json!(true);
+    track_update(Some(&live), &mut new, of, &writer, MAIN);
+    assert_eq!(new["metadata"].get("managedFields"), None);
+    let applier = Writer { operation: Operation::Apply, ..writer };
+    let config = object(json!({"on": true}));
+    let refused = apply(Some(&live), &config, of, &applier, false, MAIN).unwrap_err();
+    assert!(matches!(&refused, ApplyError::Failed(why) if why == "no berth.test/v0"), "{refused:?}");
 }
 
 #[test]

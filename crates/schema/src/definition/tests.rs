@@ -41,6 +41,21 @@ fn a_sound_definition_is_taken() {
 }
 
 #[test]
+fn no_versions_are_told_from_an_empty_list_of_them() {
+    let told = |versions: Value, shown: &str| {
+        let mut wrong = plain();
+        wrong["spec"]["versions"] = versions;
+        let expected = format!(
+            "spec.versions: Invalid value: {shown}: must have exactly one version marked as storage version"
+        );
+        let found = problems(&wrong);
+        assert!(found.contains(&expected), "{found:#?}");
+    };
+    told(json!([]), "[]");
+    told(Value::Null, "null");
+}
+
+#[test]
 fn names_group_scope_and_versions_are_checked() {
     let mut wrong = plain();
     wrong["metadata"]["name"] = "other.x.io".into();

@@ -137,11 +137,11 @@ pub(super) fn validate_versions(
     }
     if !unique {
         let rule = "must contain unique version names";
-        found.push(of_versions(versions, path, rule));
+        found.push(of_versions(spec, path, rule));
     }
     let stored = versions.iter().filter(|version| version.get("storage") == Some(&Value::Bool(true))).count();
     if stored != 1 {
-        found.push(of_versions(versions, path, "must have exactly one version marked as storage version"));
+        found.push(of_versions(spec, path, "must have exactly one version marked as storage version"));
     }
     // Inside, Kubernetes repeats the first version's name at the top.
     let first =
@@ -196,7 +196,11 @@ pub(super) fn validate_common(
 
 /// A problem of the versions as a whole, which are shown as Kubernetes has them inside; parts they have in common are
 /// no longer in them, and others are left out here.
-fn of_versions(versions: &[Value], path: &FieldPath, rule: &str) -> Problem {
+fn of_versions(spec: &Map<String, Value>, path: &FieldPath, rule: &str) -> Problem {
+    // No list is not an empty one.
+    let Some(versions) = spec.get("versions").and_then(Value::as_array) else {
+        return Problem::with_shown(&path.field("versions"), ProblemKind::Invalid, "null", rule);
+    };
     let shown: Vec<String> = versions
         .iter()
         .map(|version| {
@@ -290,6 +294,22 @@ fn validate_columns(columns: &Value, path: &FieldPath, found: &mut Vec<Problem>)
     }
 }
 
+/// A schema in which what is of no known type is of no particular type.
+fn without_odd_types(schema: &Value) -> Value {
+    const KNOWN: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
+    match schema {
+        Value::Array(items) => items.iter().map(without_odd_types).collect(),
+        Value::Object(fields) => {
+            let odd = |name: &str, value: &Value| {
+                name == "type" && value.as_str().is_some_and(|kind| !KNOWN.contains(&kind))
+            };
+            let fields = fields.iter().filter(|(name, value)| !odd(name, value));
+            Value::Object(fields.map(|(name, value)| (name.clone(), without_odd_types(value))).collect())
+        }
+        other => other.clone(),
+    }
+}
+
 fn validate_selectable(
     selectable: &Value,
     old: Option<&Value>,
@@ -307,8 +327,8 @@ fn validate_selectable(
         return;
     };
     let mut arena = Arena::default();
-    // A schema that cannot be read has been reported.
-    let Ok(root) = compile(&mut arena, schema) else { return };
+    // A schema that cannot be read has been reported. One of a type that does not exist is a schema all the same.
+    let Ok(root) = compile(&mut arena, &without_odd_types(schema)) else { return };
     let mut unique = BTreeSet::new();
     for (index, entry) in entries.iter().enumerate() {
         let path = path.index(index).field("jsonPath");

@@ -91,7 +91,10 @@ pub fn metadata_misfits(metadata: &Value) -> Vec<Misfit> {
             path: FieldPath::root(),
             value: shallow(other),
             rule: "must be an object",
-            message: format!("json: cannot unmarshal {} into Go value of type v1.ObjectMeta", word(other)),
+            message: format!(
+                "json: cannot unmarshal {} into Go value of type v1.ObjectMeta",
+                gotext::json_kind(other)
+            ),
         }),
     }
     found
@@ -115,7 +118,7 @@ fn misfits(
                 rule,
                 message: format!(
                     "json: cannot unmarshal {} into Go struct field {record}.{stack}{name} of type {wanted}",
-                    word(value)
+                    gotext::json_kind(value)
                 ),
             });
         };
@@ -171,7 +174,7 @@ fn misfits(
                                 rule: "must be an object",
                                 message: format!(
                                     "json: cannot unmarshal {} into Go struct field {record}.{stack}{name} of type v1.{inner}",
-                                    word(other)
+                                    gotext::json_kind(other)
                                 ),
                             }),
                         }
@@ -192,24 +195,12 @@ fn shallow(value: &Value) -> Value {
         Value::Object(fields) => fields.values().any(nested),
         _ => false,
     };
-    if deep { word(value).into() } else { value.clone() }
+    if deep { gotext::json_kind(value).into() } else { value.clone() }
 }
 
 /// Null reads as the empty text.
 fn readable_text(value: &Value) -> bool {
     value.is_string() || value.is_null()
-}
-
-/// What Go's reader calls a value.
-fn word(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }
 
 /// The paths of fields that metadata does not have, at most a hundred.

@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum AuthorityError {
     /// A file could not be read or written.
-    #[error("cannot {action} {}: {source}", path.display())]
+    #[error("cannot {action} {}: {cause}", path.display())]
     Io {
         /// What was tried.
         action: &'static str,
         /// On which file.
         path: PathBuf,
-        /// What the system said.
-        source: io::Error,
+        /// What the system said. It is in the message, so it is not a source.
+        cause: io::Error,
     },
     /// A file is there but not what it should be.
     #[error(
@@ -57,8 +57,8 @@ pub enum AuthorityError {
 }
 
 impl AuthorityError {
-    pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
-        Self::Io { action, path: path.to_owned(), source }
+    pub(crate) fn io(action: &'static str, path: &Path, cause: io::Error) -> Self {
+        Self::Io { action, path: path.to_owned(), cause }
     }
 
     pub(crate) fn broken(path: &Path, problem: impl Display) -> Self {

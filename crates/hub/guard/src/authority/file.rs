@@ -18,6 +18,26 @@ pub(crate) fn create_private_dir(dir: &Path) -> io::Result<()> {
     builder.create(dir)
 }
 
+/// Takes away what others than its owner may do with a file or directory; whether there was anything. One that is not
+/// there has nobody to be kept from.
+#[cfg(unix)]
+pub(crate) fn close_to_others(path: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mut permissions = match fs::metadata(path) {
+        Ok(metadata) => metadata.permissions(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    let mode = permissions.mode();
+    let closed = mode & !0o077;
+    if mode == closed {
+        return Ok(false);
+    }
+    permissions.set_mode(closed);
+    fs::set_permissions(path, permissions)?;
+    Ok(true)
+}
+
 /// Reads a text file; `None` when it is not there.
 pub(crate) fn read_text(path: &Path) -> io::Result<Option<String>> {
     let file = match File::open(path) {

@@ -50,12 +50,12 @@ impl Kubeconfig<'_> {
 
 /// Writes a kubeconfig, readable by its owner only; refuses to replace a file that is not one of these.
 pub fn write_kubeconfig(path: &Path, config: &Kubeconfig<'_>) -> Result<(), AuthorityError> {
-    let old = file::read_text(path).map_err(|source| AuthorityError::io("read", path, source))?;
+    let old = file::read_text(path).map_err(|cause| AuthorityError::io("read", path, cause))?;
     if old.is_some_and(|text| !text.is_empty() && !text.starts_with(MARK)) {
         return Err(AuthorityError::NotOurs { path: path.to_owned() });
     }
     if let Some(dir) = path.parent().filter(|dir| !dir.as_os_str().is_empty()) {
-        std::fs::create_dir_all(dir).map_err(|source| AuthorityError::io("create", dir, source))?;
+        std::fs::create_dir_all(dir).map_err(|cause| AuthorityError::io("create", dir, cause))?;
     }
-    file::write_private(path, &config.render()).map_err(|source| AuthorityError::io("write", path, source))
+    file::write_private(path, &config.render()).map_err(|cause| AuthorityError::io("write", path, cause))
 }

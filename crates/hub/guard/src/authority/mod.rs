@@ -48,7 +48,16 @@ pub struct Authority {
 impl Authority {
     /// Opens the authority kept in `dir`, creating it on the first start.
     pub fn open(dir: &Path, now: Timestamp) -> Result<Self, AuthorityError> {
-        file::create_private_dir(dir).map_err(|source| AuthorityError::io("create", dir, source))?;
+        file::create_private_dir(dir).map_err(|cause| AuthorityError::io("create", dir, cause))?;
+        #[cfg(unix)]
+        for path in [dir.to_owned(), dir.join(CA_FILE), dir.join(SERVING_FILE), dir.join(SIGNING_FILE)] {
+            if file::close_to_others(&path).map_err(|cause| AuthorityError::io("close", &path, cause))? {
+                tracing::warn!(
+                    "{} could be read by others; it is closed to them now, but a key that was seen must be replaced",
+                    path.display()
+                );
+            }
+        }
         let ca_path = dir.join(CA_FILE);
         let ca_text = if let Some(text) = read(&ca_path)? {
             text
@@ -154,11 +163,11 @@ impl Authority {
 }
 
 fn read(path: &Path) -> Result<Option<String>, AuthorityError> {
-    file::read_text(path).map_err(|source| AuthorityError::io("read", path, source))
+    file::read_text(path).map_err(|cause| AuthorityError::io("read", path, cause))
 }
 
 fn write(path: &Path, text: &str) -> Result<(), AuthorityError> {
-    file::write_private(path, text).map_err(|source| AuthorityError::io("write", path, source))
+    file::write_private(path, text).map_err(|cause| AuthorityError::io("write", path, cause))
 }
 
 #[cfg(test)]

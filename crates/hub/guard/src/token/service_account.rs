@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::jwt::{self, SigningKey};
+use super::legacy;
 use crate::authority::CREDENTIAL_ID;
 use crate::user::{User, service_account_user};
 
@@ -72,7 +73,7 @@ pub enum Binding {
 pub struct TokenError(pub(crate) String);
 
 impl TokenError {
-    fn new(text: impl Into<String>) -> Self {
+    pub(super) fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 }
@@ -82,7 +83,7 @@ impl TokenError {
 pub struct Verified {
     /// The user.
     pub user: User,
-    /// The audiences asked for that the token is meant for; empty for tokens that know no audience.
+    /// The audiences asked for that the token is meant for; empty when it is meant for none of them.
     pub audiences: Vec<String>,
 }
 
@@ -134,6 +135,10 @@ impl ServiceAccountTokens {
             self.audiences = audiences;
         }
         self
+    }
+
+    pub(super) fn key(&self) -> &SigningKey {
+        &self.key
     }
 
     /// The issuer, as `iss` carries it.
@@ -208,14 +213,20 @@ impl ServiceAccountTokens {
         now: Timestamp,
         lookup: &dyn ObjectLookup,
     ) -> Result<Option<Verified>, TokenError> {
-        if jwt::peek(token).is_none_or(|claims| claims["iss"].as_str() != Some(self.issuer.as_str())) {
+        let Some(claimed) = jwt::peek(token) else { return Ok(None) };
+        let kept = claimed["iss"] == legacy::ISSUER;
+        if !kept && claimed["iss"].as_str() != Some(self.issuer.as_str()) {
             return Ok(None);
         }
         let claims = self.opened.open(&self.key, token).map_err(TokenError::new)?;
         let wanted = audiences.unwrap_or(&self.audiences);
         let audiences = self.match_audiences(&claims, wanted)?;
-        check_time(&claims, now)?;
-        let user = check_objects(&claims, now, lookup)?;
+        let user = if kept {
+            legacy::check(token, &claims, now, lookup)?
+        } else {
+            check_time(&claims, now)?;
+            check_objects(&claims, now, lookup)?
+        };
         Ok(Some(Verified { user, audiences }))
     }
 
@@ -225,7 +236,7 @@ impl ServiceAccountTokens {
             Value::Array(list) => list.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
             _ => self.audiences.clone(),
         };
-        let matching: Vec<String> = own.iter().filter(|one| wanted.contains(one)).cloned().collect();
+        let matching = shared(&own, wanted);
         if matching.is_empty() {
             return Err(TokenError(format!(
                 "token audiences {} is invalid for the target audiences {}",
@@ -235,6 +246,11 @@ impl ServiceAccountTokens {
         }
         Ok(matching)
     }
+}
+
+/// The audiences that a token has and that are asked for.
+pub(crate) fn shared(own: &[String], wanted: &[String]) -> Vec<String> {
+    own.iter().filter(|one| wanted.contains(one)).cloned().collect()
 }
 
 fn reference(object: &NameUid) -> Value {
@@ -272,9 +288,7 @@ fn check_objects(claims: &Value, now: Timestamp, lookup: &dyn ObjectLookup) -> R
     let kubernetes = &claims["kubernetes.io"];
     let namespace = kubernetes["namespace"].as_str().unwrap_or_default();
     let account = claimed(kubernetes, "serviceaccount").unwrap_or_default();
-    let found = lookup.find("serviceaccounts", namespace, &account.name).ok_or_else(|| {
-        TokenError(format!("serviceaccounts {} not found", berth_text::gotext::quote(&account.name)))
-    })?;
+    let found = find_account(lookup, namespace, &account.name)?;
     let uid = uid_of(&found);
     if uid != account.uid {
         return Err(TokenError(format!(
@@ -317,6 +331,16 @@ fn check_objects(claims: &Value, now: Timestamp, lookup: &dyn ObjectLookup) -> R
     Ok(user)
 }
 
+pub(super) fn find_account(
+    lookup: &dyn ObjectLookup,
+    namespace: &str,
+    name: &str,
+) -> Result<Value, TokenError> {
+    lookup
+        .find("serviceaccounts", namespace, name)
+        .ok_or_else(|| TokenError(format!("serviceaccounts {} not found", berth_text::gotext::quote(name))))
+}
+
 fn check_bound(
     kind: &str,
     role: &str,
@@ -341,7 +365,7 @@ pub(super) fn uid_of(object: &Value) -> &str {
 }
 
 /// Past its deletion time: an object still within its grace period counts as alive.
-fn is_deleted(object: &Value, now: Timestamp) -> bool {
+pub(super) fn is_deleted(object: &Value, now: Timestamp) -> bool {
     let Some(text) = object["metadata"]["deletionTimestamp"].as_str() else { return false };
     // An unreadable time in our own store would be a defect elsewhere; refuse the token then.
     text.parse::<Timestamp>().map_or(true, |at| at < now)

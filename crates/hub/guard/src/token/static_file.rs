@@ -16,12 +16,12 @@ const FILE_BYTES_MAX: usize = 1 << 20;
 #[derive(Debug, thiserror::Error)]
 pub enum TokenFileError {
     /// It could not be read.
-    #[error("cannot read the token file {}: {source}", path.display())]
+    #[error("cannot read the token file {}: {cause}", path.display())]
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
+        /// What the system said. It is in the message, so it is not a source.
+        cause: std::io::Error,
     },
     /// It is not what it should be.
     #[error("{0}")]
@@ -38,7 +38,7 @@ impl StaticTokens {
     /// Reads a token file.
     pub fn open(path: &Path) -> Result<Self, TokenFileError> {
         let text = std::fs::read_to_string(path)
-            .map_err(|source| TokenFileError::Read { path: path.to_owned(), source })?;
+            .map_err(|cause| TokenFileError::Read { path: path.to_owned(), cause })?;
         Self::parse(&text, &path.display().to_string())
     }
 
@@ -49,27 +49,24 @@ impl StaticTokens {
             return Err(TokenFileError::Malformed(message));
         }
         let mut users = HashMap::new();
-        for (index, record) in records(text, name)?.into_iter().enumerate() {
+        for (line, record) in records(text, name)? {
             let mut fields = record.into_iter();
             let (Some(token), Some(user), Some(uid)) = (fields.next(), fields.next(), fields.next()) else {
-                return Err(TokenFileError::Malformed(format!(
-                    "token file '{name}' must have at least 3 columns (token, user name, user uid), record {} has fewer",
-                    index + 1
-                )));
+                let what = "there must be at least 3 columns: token, user name, user uid";
+                return Err(malformed(name, line, what));
             };
             if token.is_empty() {
-                return Err(TokenFileError::Malformed(format!(
-                    "token file '{name}' has an empty token in record {}; remove the line",
-                    index + 1
-                )));
+                return Err(malformed(name, line, "the token is empty; remove the line"));
+            }
+            if user.is_empty() {
+                let what = "the user name is empty, so nobody could be granted anything; name the user";
+                return Err(malformed(name, line, what));
             }
             let groups =
                 fields.next().map_or_else(Vec::new, |list| list.split(',').map(str::to_owned).collect());
             let user = User { name: user, uid, groups, ..User::default() }.authenticated();
             if users.insert(token_digest(&token), user).is_some() {
-                let message =
-                    format!("token file '{name}' has the same token twice, again in record {}", index + 1);
-                return Err(TokenFileError::Malformed(message));
+                return Err(malformed(name, line, "the token is in the file already; remove one of the two"));
             }
         }
         Ok(Self { users })
@@ -91,12 +88,16 @@ impl StaticTokens {
     }
 }
 
-/// Records of a CSV text: quoted fields may hold commas, line ends and doubled quotes; empty lines are skipped.
-fn records(text: &str, name: &str) -> Result<Vec<Vec<String>>, TokenFileError> {
-    let bad = |line: usize, what: &str| {
-        TokenFileError::Malformed(format!("token file '{name}', line {line}: {what}"))
-    };
+fn malformed(name: &str, line: usize, what: &str) -> TokenFileError {
+    TokenFileError::Malformed(format!("token file '{name}', line {line}: {what}"))
+}
+
+/// Records of a CSV text, each with the line it begins in: quoted fields may hold commas, line ends and doubled quotes;
+/// empty lines are skipped.
+fn records(text: &str, name: &str) -> Result<Vec<(usize, Vec<String>)>, TokenFileError> {
+    let bad = |line: usize, what: &str| malformed(name, line, what);
     let mut records = Vec::new();
+    let mut begun = 1;
     let mut record: Vec<String> = Vec::new();
     let mut field = String::new();
     let (mut line, mut quoted, mut closed) = (1, false, false);
@@ -119,12 +120,12 @@ fn records(text: &str, name: &str) -> Result<Vec<Vec<String>>, TokenFileError> {
                 closed = false;
             }
             '\n' => {
-                line += 1;
                 if !(record.is_empty() && field.is_empty() && !closed) {
                     record.push(std::mem::take(&mut field));
-                    records.push(std::mem::take(&mut record));
+                    records.push((begun, std::mem::take(&mut record)));
                 }
-                closed = false;
+                line += 1;
+                (begun, closed) = (line, false);
             }
             _ if closed => return Err(bad(line, "text after a closing quote")),
             _ => field.push(character),
@@ -135,7 +136,7 @@ fn records(text: &str, name: &str) -> Result<Vec<Vec<String>>, TokenFileError> {
     }
     if !(record.is_empty() && field.is_empty() && !closed) {
         record.push(field);
-        records.push(record);
+        records.push((begun, record));
     }
     Ok(records)
 }
@@ -159,15 +160,20 @@ mod tests {
     #[test]
     fn quotes_may_hold_commas_quotes_and_line_ends() {
         let read = records("a,\"b,\"\"c\"\"\nd\",\r\n\"\"\n", "f").unwrap();
-        assert_eq!(read, [vec!["a".to_owned(), "b,\"c\"\nd".to_owned(), String::new()], vec![String::new()]]);
+        assert_eq!(
+            read,
+            [(1, vec!["a".to_owned(), "b,\"c\"\nd".to_owned(), String::new()]), (3, vec![String::new()])]
+        );
     }
 
     #[test]
     fn malformed_files_are_refused_with_the_place() {
         for (text, says) in [
-            ("t,alice", "at least 3 columns"),
-            (",alice,1", "empty token in record 1"),
-            ("t,a,1\nt,b,2", "same token twice, again in record 2"),
+            ("t,alice", "line 1: there must be at least 3 columns"),
+            (",alice,1", "token file 'f', line 1: the token is empty"),
+            ("t,,1", "line 1: the user name is empty"),
+            ("t,a,1\n\nu,\"\",2", "token file 'f', line 3: the user name is empty"),
+            ("t,a,1\nt,b,2", "line 2: the token is in the file already"),
             ("t,\"a,1", "never closed"),
             ("t,\"a\"b,1", "text after a closing quote"),
             ("t,a\"b,1", "line 1: a quote inside"),

@@ -75,6 +75,18 @@ fn a_strategy_that_recreates_has_no_rolling_update() {
 }
 
 #[test]
+fn bounds_of_a_rolling_update_that_is_not_to_be_are_filled_with_zeros() {
+    let set =
+        json!({"spec": {"updateStrategy": {"type": "OnDelete", "rollingUpdate": {"maxUnavailable": 2}}}});
+    assert_eq!(
+        defaulted("apps", "DaemonSet", set)["spec"]["updateStrategy"],
+        json!({"type": "OnDelete", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 2}})
+    );
+    let set = json!({"spec": {"updateStrategy": {"type": "OnDelete"}}});
+    assert_eq!(defaulted("apps", "DaemonSet", set)["spec"]["updateStrategy"], json!({"type": "OnDelete"}));
+}
+
+#[test]
 fn a_namespace_carries_its_name_as_a_label() {
     let namespace = defaulted("", "Namespace", json!({"metadata": {"name": "n"}}));
     assert_eq!(namespace["metadata"]["labels"], json!({"kubernetes.io/metadata.name": "n"}));

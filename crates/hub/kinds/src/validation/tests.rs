@@ -136,6 +136,15 @@ fn a_selector_has_to_match_its_template() {
 }
 
 #[test]
+fn a_stateful_set_gives_its_pods_their_names_whatever_the_template_says() {
+    let named = with(deployment(), "spec/template/spec/hostname", json!("Bad_Host"));
+    assert_eq!(problems("apps", "Deployment", &named).len(), 1);
+    assert_eq!(problems("apps", "StatefulSet", &named), Vec::<String>::new());
+    let domain = with(deployment(), "spec/template/spec/subdomain", json!("Bad_Domain"));
+    assert_eq!(problems("apps", "StatefulSet", &domain), Vec::<String>::new());
+}
+
+#[test]
 fn a_stateful_set_may_mount_the_claims_it_makes() {
     let set = json!({"metadata": {"name": "s", "namespace": "n"}, "spec": {"selector": {"matchLabels": {"a": "b"}},
         "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i",

@@ -241,8 +241,13 @@ pub(super) fn stateful_set(object: &At<'_>, new: bool, found: &mut Found) {
     let (selector, template) = (spec.get("selector"), spec.get("template"));
     check_selector(&selector, "statefulset", found);
     match_labels(&selector, &template, found);
-    // Pods may mount the claims that are made for them.
+    // Pods may mount the claims that are made for them. Their names and their domain are given to them, whatever the
+    // template says.
     let mut with_claims = template.value.clone();
+    if let Some(pod) = with_claims.get_mut("spec").and_then(Value::as_object_mut) {
+        pod.remove("hostname");
+        pod.remove("subdomain");
+    }
     let claims: Vec<Value> = spec
         .get("volumeClaimTemplates")
         .items()

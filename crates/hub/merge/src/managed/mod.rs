@@ -18,7 +18,6 @@ mod object_type;
 mod scale;
 mod strip;
 mod time;
-mod unchanged;
 mod update;
 mod writer;
 
@@ -27,8 +26,7 @@ pub use cap::MAX_UPDATE_MANAGERS;
 pub use conflict::{ApplyError, Conflict, Conflicts};
 pub use entry::{Operation, validate_managed_fields};
 pub use last_applied::LAST_APPLIED_ANNOTATION;
-pub use object_type::ObjectType;
+pub use object_type::{ObjectType, Versions};
 pub use scale::{ScalePaths, scale_to_parent, scale_view};
-pub use unchanged::keep_times_of_unchanged;
 pub use update::track_update;
 pub use writer::Writer;

@@ -190,13 +190,16 @@ fn unfit(live: &Value, new: &Value, of: Type<'_>) -> String {
     "failed to convert live object to smd typed".to_owned()
 }
 
-/// Brings entries in line with the schemas of today. Those of versions that are gone go too.
+/// Brings entries in line with the schemas of today. Those of versions that are gone go too, or the write fails over them.
 pub(super) fn settle<'a>(
     entries: &mut Vec<Entry<'a>>,
     live: &Value,
     of: &ObjectType<'a>,
     written: &str,
 ) -> Result<(), String> {
+    if let Some(why) = entries.iter().find_map(|entry| of.refusal(&entry.api_version, written)) {
+        return Err(why);
+    }
     entries.retain(|entry| of.at(&entry.api_version, written).is_some());
     for entry in entries {
         let Some(version) = of.at(&entry.api_version, written) else { continue };

@@ -355,7 +355,7 @@ fn into_text(bytes: &[u8]) -> String {
 
 /// A number as Kubernetes keeps it: an `i64` where it is one, also when it is written with a fraction of zero (that is
 /// how it would come back from storage), a float otherwise. Nothing when it is beyond every float.
-pub(crate) fn number(literal: &str, is_integer: bool) -> Option<Number> {
+fn number(literal: &str, is_integer: bool) -> Option<Number> {
     if is_integer && let Ok(value) = literal.parse::<i64>() {
         return Some(Number::from(value));
     }

@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use crate::gotext::quote;
+use crate::gotext::{json_kind, quote};
 use crate::names::{GroupVersionKind, api_version, split_api_version};
 use crate::status::Status;
 
@@ -42,6 +42,9 @@ pub enum KindRule {
     FromPath,
     /// The body must say it. Custom resources.
     FromBody,
+    /// The body must say it, and one that does not is refused as the kind that is served at the path. Custom resources
+    /// whose unknown fields nobody asks about: a real server reads them with another reader.
+    FromLooseBody,
 }
 
 /// An object as it came in.
@@ -87,31 +90,26 @@ pub fn decode_object(
         TextFormat::Yaml => yaml::read(bytes).map_err(|error| unrecognized(&error))?,
     };
     let mut kind = type_meta(&document.value).map_err(|error| unrecognized(&error))?;
-    let missing = |what: &str| {
-        let shown = &bytes[..bytes.len().min(REPEATED_BYTES_MAX)];
-        format!("Object '{what}' is missing in '{}'", String::from_utf8_lossy(shown))
-    };
     match rule {
         KindRule::FromPath => {
-            if kind.kind.is_empty() {
-                kind.kind.clone_from(&expected.kind);
-            }
-            if kind.group.is_empty() && kind.version.is_empty() {
-                kind.group.clone_from(&expected.group);
-                kind.version.clone_from(&expected.version);
-            }
-            if kind.version.is_empty() && kind.group == expected.group {
-                kind.version.clone_from(&expected.version);
-            }
+            complete(&mut kind, expected);
             if kind.version.is_empty() {
-                return Err(cannot_be_handled(&kind, expected, &missing("apiVersion")));
+                return Err(cannot_be_handled(&kind, expected, &missing("apiVersion", bytes)));
             }
         }
-        KindRule::FromBody => {
-            if kind.kind.is_empty() {
-                return Err(unrecognized(&missing("Kind")));
-            }
+        KindRule::FromBody if kind.kind.is_empty() => {
+            return Err(unrecognized(&missing("Kind", bytes)));
         }
+        KindRule::FromLooseBody if kind.kind.is_empty() => {
+            complete(&mut kind, expected);
+            // This reader repeats the value alone, and YAML as the JSON it stands for.
+            let why = match format {
+                TextFormat::Json => missing("Kind", bytes.trim_ascii()),
+                TextFormat::Yaml => missing("Kind", document.value.to_string().as_bytes()),
+            };
+            return Err(cannot_be_handled(&kind, expected, &why));
+        }
+        KindRule::FromBody | KindRule::FromLooseBody => {}
     }
     // A kind could be read, so anything that is not an object was refused above, except for `null`.
     let strict_errors = match format {
@@ -120,6 +118,24 @@ pub fn decode_object(
     };
     let value = if document.value.is_null() { Value::Object(serde_json::Map::new()) } else { document.value };
     Ok(Decoded { value, kind, strict_errors })
+}
+
+/// Fills in what a body leaves to the path.
+fn complete(kind: &mut GroupVersionKind, expected: &GroupVersionKind) {
+    if kind.kind.is_empty() {
+        kind.kind.clone_from(&expected.kind);
+    }
+    if kind.group.is_empty() && kind.version.is_empty() {
+        kind.group.clone_from(&expected.group);
+    }
+    if kind.version.is_empty() && kind.group == expected.group {
+        kind.version.clone_from(&expected.version);
+    }
+}
+
+fn missing(what: &str, body: &[u8]) -> String {
+    let shown = &body[..body.len().min(REPEATED_BYTES_MAX)];
+    format!("Object '{what}' is missing in '{}'", String::from_utf8_lossy(shown))
 }
 
 /// Strict errors for fields that were given more than once in JSON; in YAML they are one error, see
@@ -199,7 +215,7 @@ pub fn type_meta(value: &Value) -> Result<GroupVersionKind, String> {
             return Err(no_kind(&format!(
                 "json: cannot unmarshal {} into Go value of type struct {{ APIVersion string \
                  \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}",
-                go_kind(other)
+                json_kind(other)
             )));
         }
     };
@@ -207,7 +223,7 @@ pub fn type_meta(value: &Value) -> Result<GroupVersionKind, String> {
         None | Some(Value::Null) => Ok(""),
         Some(Value::String(text)) => Ok(text.as_str()),
         Some(other) => {
-            let kind = go_kind(other);
+            let kind = json_kind(other);
             Err(no_kind(&format!(
                 "json: cannot unmarshal {kind} into Go struct field .{field} of type string"
             )))
@@ -215,18 +231,6 @@ pub fn type_meta(value: &Value) -> Result<GroupVersionKind, String> {
     };
     let (group, version) = split_api_version(text("apiVersion")?)?;
     Ok(GroupVersionKind::new(group, version, text("kind")?))
-}
-
-/// What Go's decoder calls a JSON value in its complaints.
-pub fn go_kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }
 
 /// The beginning of a body, as refusals show it: text for objects, hexadecimal otherwise.
@@ -265,6 +269,25 @@ mod tests {
             refusal("{}", KindRule::FromBody),
             "the object provided is unrecognized (must be of type Placement): Object 'Kind' is missing in '{}' ({})"
         );
+    }
+
+    #[test]
+    fn a_custom_resource_without_a_kind_is_refused_as_the_kind_of_its_path_where_nobody_asks_for_strictness()
+    {
+        let told = |format, body: &[u8]| {
+            decode_object(format, body, &placement(), KindRule::FromLooseBody).unwrap_err().message
+        };
+        assert_eq!(
+            told(TextFormat::Json, b" {\"a\": 1}\n"),
+            "Placement in version \"v1beta1\" cannot be handled as a Placement: Object 'Kind' is missing in '{\"a\": 1}'"
+        );
+        assert_eq!(
+            told(TextFormat::Yaml, b"apiVersion: v9\n"),
+            "Placement in version \"v9\" cannot be handled as a Placement: Object 'Kind' is missing in \
+             '{\"apiVersion\":\"v9\"}'"
+        );
+        let said = br#"{"kind":"Placement"}"#;
+        assert!(decode_object(TextFormat::Json, said, &placement(), KindRule::FromLooseBody).is_ok());
     }
 
     #[test]

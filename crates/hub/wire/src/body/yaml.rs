@@ -5,10 +5,11 @@
 
 use std::collections::HashMap;
 
+use berth_text::yaml::{self as scalars, Scalar};
 use saphyr_parser::{Event, Parser, ScalarStyle, Span, Tag};
-use serde_json::{Map, Number, Value};
+use serde_json::{Map, Value};
 
-use super::json::{self, DEPTH_MAX, DUPLICATES_MAX, Document};
+use super::json::{DEPTH_MAX, DUPLICATES_MAX, Document};
 
 /// Bytes that aliases may unfold to, beyond what the text itself holds: room for every honest use, none for a bomb.
 pub const EXPANSION_BYTES_MAX: usize = 4 << 20;
@@ -259,65 +260,19 @@ fn scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>, line: usize) -> Res
     }
 }
 
-/// What an unquoted scalar means: the words of YAML 1.1, numbers in every base and with underscores; timestamps stay
-/// strings.
+/// What an unquoted scalar means. Whole numbers beyond 64 bits with a sign are floats, as they are in JSON.
 fn plain(text: &str, line: usize) -> Result<Value, String> {
-    Ok(match text {
-        "" | "~" | "null" | "Null" | "NULL" => Value::Null,
-        "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => {
-            Value::Bool(true)
-        }
-        "n" | "N" | "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => {
-            Value::Bool(false)
-        }
-        ".nan" | ".NaN" | ".NAN" | ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" | "-.inf"
-        | "-.Inf" | "-.INF" => {
+    Ok(match scalars::scalar(text) {
+        Scalar::Null => Value::Null,
+        Scalar::Bool(truth) => truth.into(),
+        Scalar::Integer(number) => number.into(),
+        Scalar::Unsigned(number) => (number as f64).into(),
+        Scalar::Float(number) => number.into(),
+        Scalar::NotFinite => {
             return Err(format!("yaml: line {line}: {text} is not a number that JSON can hold"));
         }
-        _ => number(text).map_or_else(|| Value::String(text.to_owned()), Value::Number),
+        Scalar::Text => text.into(),
     })
-}
-
-fn number(text: &str) -> Option<Number> {
-    let plain = text.replace('_', "");
-    match text.as_bytes().first()? {
-        b'.' => float(&plain),
-        b'0'..=b'9' | b'+' | b'-' => integer(&plain).or_else(|| float(&plain)),
-        _ => None,
-    }
-}
-
-/// An integer in any of the bases the notation allows; a leading zero alone means octal.
-fn integer(text: &str) -> Option<Number> {
-    let (negative, digits) = match text.as_bytes().first()? {
-        b'-' => (true, &text[1..]),
-        b'+' => (false, &text[1..]),
-        _ => (false, text),
-    };
-    let lower = digits.get(..2).map(str::to_ascii_lowercase);
-    let (base, digits) = match lower.as_deref() {
-        Some("0x") => (16, &digits[2..]),
-        Some("0o") => (8, &digits[2..]),
-        Some("0b") => (2, &digits[2..]),
-        Some(two) if two.starts_with('0') => (8, &digits[1..]),
-        _ => (10, digits),
-    };
-    if digits.is_empty() || !digits.chars().all(|c| c.is_digit(base)) {
-        return None;
-    }
-    // Beyond 64 bits it is a float, as it is in JSON.
-    let magnitude = i128::from_str_radix(digits, base).ok()?;
-    let value = if negative { -magnitude } else { magnitude };
-    i64::try_from(value).map(Number::from).ok().or_else(|| Number::from_f64(value as f64))
-}
-
-/// A decimal fraction or an exponent.
-fn float(text: &str) -> Option<Number> {
-    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
-    let starts_well = unsigned.starts_with(|c: char| c.is_ascii_digit() || c == '.');
-    let has_digit = unsigned.split(['e', 'E']).next().is_some_and(|m| m.bytes().any(|b| b.is_ascii_digit()));
-    let only = unsigned.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'e' | b'E' | b'+' | b'-'));
-    (starts_well && has_digit && only).then(|| json::number(text.strip_prefix('+').unwrap_or(text), false))?
 }
 
 #[cfg(test)]

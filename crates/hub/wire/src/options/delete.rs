@@ -4,8 +4,9 @@ use serde_json::Value;
 
 use super::refuse;
 use super::write::check_dry_run;
-use crate::body::{go_kind, not_registered, type_meta};
+use crate::body::{not_registered, type_meta};
 use crate::field_error::{invalid_raw, not_supported};
+use crate::gotext::json_kind;
 use crate::query::Query;
 use crate::status::{Cause, Status};
 
@@ -106,7 +107,7 @@ fn from_body(body: &Value) -> Result<Said, String> {
     let wrong = |field: &str, value: &Value, wanted: &str| {
         let shown = match value {
             Value::Number(number) if wanted == "int64" => format!("number {number}"),
-            other => go_kind(other).to_owned(),
+            other => json_kind(other).to_owned(),
         };
         format!("json: cannot unmarshal {shown} into Go struct field DeleteOptions.{field} of type {wanted}")
     };
