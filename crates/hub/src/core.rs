@@ -7,19 +7,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use berth_hub_guard::webhook::ServiceResolver;
-use berth_hub_guard::{Attributes, PolicySet, Verdict, WebhookClient, WebhookSet};
+use berth_hub_guard::{
+    Attributes, Authenticator, ObjectLookup, PolicySet, Verdict, WebhookClient, WebhookSet,
+};
 use berth_hub_store::{Check, CommitError, Entry, Ledger, ListQuery, ResourceKey, Write};
 use berth_hub_wire::{Route, Status, Verb};
+use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
+use crate::admission::Chain;
 use crate::clock::Clock;
 use crate::derived::{Derived, definitions_key};
 use crate::dice;
 use crate::limits::Limits;
 use crate::metrics::Metrics;
+use crate::read::parse;
 use crate::registry::{Registry, Resource};
-use crate::request::{Admitters, Callers};
 
 /// When a client that found no place should come back, in seconds.
 const BUSY_RETRY_SECONDS: i32 = 1;
@@ -32,9 +36,13 @@ pub(crate) struct Core {
     pub(crate) clock: Clock,
     pub(crate) limits: Limits,
     pub(crate) metrics: Metrics,
-    pub(crate) callers: Callers,
-    pub(crate) admission: Admitters,
+    /// Who knows the callers.
+    pub(crate) authenticator: Authenticator,
+    /// The functions in this process that have a say in writes.
+    pub(crate) admission: Chain,
     pub(crate) webhook_client: WebhookClient,
+    /// The certificate of the authority that vouches for this server, PEM.
+    pub(crate) ca_pem: Arc<str>,
     /// Where a backup is put together.
     pub(crate) scratch: PathBuf,
     /// Cancelled when the hub begins to close: watches end.
@@ -54,14 +62,15 @@ pub(crate) struct Parts {
     pub(crate) derived: Arc<Derived>,
     pub(crate) clock: Clock,
     pub(crate) limits: Limits,
-    pub(crate) callers: Callers,
-    pub(crate) admission: Admitters,
+    pub(crate) authenticator: Authenticator,
+    pub(crate) admission: Chain,
+    pub(crate) ca_pem: Arc<str>,
     pub(crate) scratch: PathBuf,
 }
 
 impl Core {
     pub(crate) fn new(parts: Parts, services: Arc<dyn ServiceResolver>) -> Self {
-        let Parts { ledger, derived, clock, limits, callers, admission, scratch } = parts;
+        let Parts { ledger, derived, clock, limits, authenticator, admission, ca_pem, scratch } = parts;
         Self {
             definitions: definitions_key(),
             defining: tokio::sync::Mutex::default(),
@@ -70,13 +79,14 @@ impl Core {
             requests: Arc::new(Semaphore::new(limits.requests)),
             webhook_client: WebhookClient::new(services),
             stopping: CancellationToken::new(),
+            ca_pem,
             scratch,
             admission,
             ledger,
             derived,
             clock,
             limits,
-            callers,
+            authenticator,
         }
     }
 
@@ -126,10 +136,13 @@ impl Core {
 
     /// Every object of a resource.
     pub(crate) fn all(&self, resource: &ResourceKey) -> Vec<Arc<Entry>> {
-        self.ledger
-            .list(resource, &ListQuery::default())
-            .map(|listing| listing.entries)
-            .expect("the newest state can always be listed")
+        self.within(resource, None)
+    }
+
+    /// Every object of a resource in a namespace, or in all of them.
+    pub(crate) fn within(&self, resource: &ResourceKey, namespace: Option<&str>) -> Vec<Arc<Entry>> {
+        let query = ListQuery { namespace, ..ListQuery::default() };
+        self.ledger.list(resource, &query).expect("the newest state can always be listed").entries
     }
 
     /// One object.
@@ -154,6 +167,13 @@ impl Core {
         writes: Vec<Write>,
     ) -> Result<Vec<Arc<Entry>>, CommitError> {
         self.ledger.commit_if(checks, writes).await
+    }
+}
+
+/// Tokens are only as good as the service accounts and pods they are bound to, and webhooks select by namespaces.
+impl ObjectLookup for Core {
+    fn find(&self, resource: &str, namespace: &str, name: &str) -> Option<Value> {
+        self.ledger.find(&ResourceKey::new("", resource), namespace, name).map(|entry| parse(entry.json()))
     }
 }
 

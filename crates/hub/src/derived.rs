@@ -15,7 +15,7 @@ use serde_json::Value;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::watch;
 
-use crate::keep::Chore;
+use crate::chore::Chore;
 use crate::read::parse;
 use crate::registry::Registry;
 
@@ -59,11 +59,8 @@ impl Derived {
             overrun: AtomicBool::new(false),
         });
         for resource in followed() {
-            let entries = ledger
-                .list(&resource, &ListQuery::default())
-                .map(|listing| listing.entries)
-                .unwrap_or_default();
-            for entry in &entries {
+            let listing = ledger.list(&resource, &ListQuery::default());
+            for entry in &listing.expect("the newest state can always be listed").entries {
                 derived.take_in(entry, false);
             }
         }

@@ -2,6 +2,8 @@
 
 use std::cell::RefCell;
 
+use crate::resource::Mint;
+
 thread_local! {
     /// A pool, because asking the system costs more than the rest of a small write.
     static POOL: RefCell<(Vec<u8>, usize)> = const { RefCell::new((Vec::new(), 0)) };
@@ -36,6 +38,11 @@ pub(crate) fn uid() -> String {
     bits = bits & !(0b11 << 62) | (0b10 << 62);
     let text = format!("{bits:032x}");
     format!("{}-{}-{}-{}-{}", &text[..8], &text[8..12], &text[12..16], &text[16..20], &text[20..])
+}
+
+/// What only dice can give a new object.
+pub(crate) fn mint() -> Mint {
+    Mint { uid: uid(), random: roll() }
 }
 
 #[cfg(test)]

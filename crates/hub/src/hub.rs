@@ -16,24 +16,32 @@ use berth_hub_guard::{
     Authenticator, Authority, AuthorityError, Identity, Kubeconfig, ServiceAccountTokens, Serving,
     StaticTokens, User, write_kubeconfig,
 };
-use berth_hub_store::{Backend, Ledger, LedgerOptions, MemoryBackend, RedbBackend, StoreError};
+use berth_hub_store::backend::FILE_NAME;
+use berth_hub_store::{Backend, JournaledBackend, Ledger, LedgerOptions, MemoryBackend, StoreError};
 use http::Request;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
+use crate::admission::{self, Admission};
 use crate::clock::Clock;
 use crate::core::{Core, Parts};
 use crate::derived::Derived;
 use crate::keep::Keeper;
 use crate::limits::Limits;
-use crate::request::{Admit, Callers};
-use crate::serve::{Listener, Peer};
+use crate::request::Peer;
+use crate::serve::Listener;
 use crate::{request, seed};
 
 /// The administrator that `berth hub` writes a kubeconfig for.
 const ADMIN: &str = "berth-admin";
 const MASTERS: &str = "system:masters";
+/// Where keys and certificates are, in the data directory.
+const PKI: &str = "pki";
+const IGNORE: &str = ".gitignore";
+/// What may be in a data directory before there is a store: what a first start makes that is cut short, and what a file
+/// system of its own brings along.
+const BEGUN: [&str; 4] = [IGNORE, "hub.lock", "hub.redb.partial", "lost+found"];
 /// How often the hub looks whether its certificate ends soon.
 const RENEW_EVERY: Duration = Duration::from_hours(12);
 /// How often old history is let go.
@@ -54,8 +62,8 @@ pub struct HubOptions {
     pub clock: Clock,
     /// How the log is kept.
     pub ledger: LedgerOptions,
-    /// Functions in this process that have a say in writes.
-    pub admission: Vec<Arc<dyn Admit>>,
+    /// Functions in this process that have a say in writes, asked in this order after the hub's own.
+    pub admission: Vec<Arc<dyn Admission>>,
     /// Where admission webhooks that name a service are reached, as `namespace/name` to `host:port`.
     pub services: BTreeMap<String, String>,
 }
@@ -64,17 +72,27 @@ pub struct HubOptions {
 #[derive(Debug, thiserror::Error)]
 pub enum HubError {
     /// The data directory cannot be used.
-    #[error("the data directory {path} cannot be used: {source}; give another with --data")]
+    #[error("the data directory {path} cannot be used: {cause}; give another with --data")]
     Data {
         /// The directory.
         path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
+        /// What the system said. It is in the message, so it is not a source.
+        cause: std::io::Error,
     },
     /// The data directory belongs to something else.
     #[error("{path} holds files that are not a hub's; give an empty or new directory with --data")]
     Foreign {
         /// The directory.
+        path: PathBuf,
+    },
+    /// There are keys of a hub, but not its objects.
+    #[error(
+        "{0}/{FILE_NAME} is missing, but {0}/{PKI} is there, so this hub had one; put it back, restore a backup with \
+         `berth hub restore --data {0} BACKUP`, or move {0} away to begin with an empty hub",
+        path.display()
+    )]
+    StoreMissing {
+        /// The data directory.
         path: PathBuf,
     },
     /// The log cannot be opened.
@@ -107,9 +125,11 @@ impl Hub {
         let (backend, authority): (Box<dyn Backend>, Authority) = match &options.data {
             Some(data) => {
                 private_directory(data)?;
+                // The store is made before the keys, so keys without a store mean that one was lost, whenever a start
+                // was cut short.
                 (
-                    Box::new(RedbBackend::open(data).map_err(StoreError::from)?),
-                    Authority::open(&data.join("pki"), now)?,
+                    Box::new(JournaledBackend::open(data).map_err(StoreError::from)?),
+                    Authority::open(&data.join(PKI), now)?,
                 )
             }
             None => (Box::new(MemoryBackend::new()), Authority::in_memory(now)?),
@@ -130,11 +150,13 @@ impl Hub {
         let statics = tokens.as_deref().map(StaticTokens::open).transpose()?.unwrap_or_default();
         let accounts =
             ServiceAccountTokens::new(authority.signing_key(), berth_hub_guard::token::DEFAULT_ISSUER);
-        let callers = Callers::new(Authenticator::new(statics, accounts));
+        let authenticator = Authenticator::new(statics, accounts);
         let (derived, work) = Derived::follow(&ledger);
         let services = Arc::new(ServiceMap(services.into_iter().collect()));
         let scratch = data.unwrap_or_else(std::env::temp_dir);
-        let parts = Parts { ledger, derived, clock, limits, callers, admission: admission.into(), scratch };
+        let admission = admission::builtin(&derived).into_iter().chain(admission).collect();
+        let ca_pem = authority.ca_pem().into();
+        let parts = Parts { ledger, derived, clock, limits, authenticator, admission, ca_pem, scratch };
         let core = Arc::new(Core::new(parts, services));
         seed::plant(&core).await.map_err(HubError::Seed)?;
         let stop = core.stopping.clone();
@@ -170,22 +192,17 @@ impl Hub {
 
     /// Answers on a socket until the hub is closed.
     pub async fn serve(&self, listener: Listener) -> Result<(), HubError> {
+        self.server(listener)?.run().await;
+        Ok(())
+    }
+
+    /// Makes everything ready to answer on a socket. What can go wrong with that goes wrong here, so that an address is
+    /// announced only when it answers.
+    pub fn server(&self, listener: Listener) -> Result<Server, HubError> {
         let mut names = self.names.clone();
         names.push(listener.address().ip().to_string());
         let serving = Arc::new(Serving::new(&self.authority, &names, self.core.clock.now())?);
-        let renewal =
-            tokio::spawn(renew(Arc::clone(&serving), Arc::clone(&self.authority), self.core.clock.clone()));
-        listener
-            .serve(
-                self.router(),
-                &serving,
-                self.core.clock.clone(),
-                self.core.limits.clone(),
-                self.core.stopping.clone(),
-            )
-            .await;
-        renewal.abort();
-        Ok(())
+        Ok(Server { hub: self.clone(), listener, serving })
     }
 
     /// Writes the kubeconfig of an administrator of the hub at this address.
@@ -223,13 +240,46 @@ impl Hub {
     }
 }
 
+/// A hub on a socket, with its certificate at hand. Connections wait until it runs.
+#[derive(Debug)]
+#[must_use = "a server answers when it runs"]
+pub struct Server {
+    hub: Hub,
+    listener: Listener,
+    serving: Arc<Serving>,
+}
+
+impl Server {
+    /// Answers until the hub is closed.
+    pub async fn run(self) {
+        let Self { hub, listener, serving } = self;
+        let core = &hub.core;
+        let renewal =
+            tokio::spawn(renew(Arc::clone(&serving), Arc::clone(&hub.authority), core.clock.clone()));
+        listener
+            .serve(hub.router(), &serving, core.clock.clone(), core.limits.clone(), core.stopping.clone())
+            .await;
+        renewal.abort();
+    }
+}
+
 fn private_directory(path: &Path) -> Result<(), HubError> {
     use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
-    let failed = |source| HubError::Data { path: path.to_owned(), source };
+    let failed = |cause| HubError::Data { path: path.to_owned(), cause };
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(failed)?;
-    let ours = path.join("hub.redb").exists() || path.join("pki").exists();
-    if !ours && std::fs::read_dir(path).map_err(failed)?.next().is_some() {
-        return Err(HubError::Foreign { path: path.to_owned() });
+    // In this order: another hub that starts here at this moment makes the store before the keys.
+    let keys = path.join(PKI).try_exists().map_err(failed)?;
+    let store = path.join(FILE_NAME).try_exists().map_err(failed)?;
+    if keys && !store {
+        return Err(HubError::StoreMissing { path: path.to_owned() });
+    }
+    if !store {
+        for entry in std::fs::read_dir(path).map_err(failed)? {
+            let name = entry.map_err(failed)?.file_name();
+            if !BEGUN.iter().any(|begun| name == *begun) {
+                return Err(HubError::Foreign { path: path.to_owned() });
+            }
+        }
     }
     let mut permissions = std::fs::metadata(path).map_err(failed)?.permissions();
     if permissions.mode() & 0o077 != 0 {
@@ -239,7 +289,7 @@ fn private_directory(path: &Path) -> Result<(), HubError> {
         std::fs::set_permissions(path, permissions).map_err(failed)?;
     }
     // Keys do not belong into a repository, wherever the directory was put.
-    let ignore = path.join(".gitignore");
+    let ignore = path.join(IGNORE);
     if !ignore.exists() {
         std::fs::write(ignore, "*\n").map_err(failed)?;
     }

@@ -4,6 +4,13 @@
 
 use std::time::Duration;
 
+/// Largest object at rest unless told otherwise, in bytes.
+const OBJECT_BYTES: usize = 1536 * 1024;
+
+/// How much JSON the defaults of a definition may add to one object, in bytes. Twice the largest object: more could not be
+/// kept whatever the object is, and what a request may ask for in three bytes needs a bound before it is there.
+pub(crate) const DEFAULTS_BYTES_MAX: usize = 2 * OBJECT_BYTES;
+
 /// What one hub lets its clients use.
 #[derive(Debug, Clone)]
 pub struct Limits {
@@ -11,8 +18,11 @@ pub struct Limits {
     pub body: usize,
     /// Largest object at rest, in bytes: etcd's limit on one request, so that a move to a real cluster never fails.
     pub object: usize,
-    /// Largest header block of a request, in bytes.
+    /// Largest head of a request, in bytes: its target and its headers. Up to twice as much is read, to say so.
     pub headers: usize,
+    /// How much of a body is read and thrown away once its request is refused, in bytes, so that the client, which is
+    /// still sending, gets to see why. Past that it is cut.
+    pub discard: usize,
     /// Open connections. One more waits in the kernel's queue until another ends.
     pub connections: usize,
     /// Requests in flight on one connection (HTTP/2 streams).
@@ -25,6 +35,9 @@ pub struct Limits {
     pub handshake: Duration,
     /// How long a client may take to send its headers.
     pub header_read: Duration,
+    /// How long a connection may be open without a request. Longer than clients keep theirs by themselves (Go's: 90
+    /// seconds), so that it is they who close and no request meets a connection that is just being closed.
+    pub idle: Duration,
     /// How long a client may take to send its body.
     pub body_read: Duration,
     /// How long a connection may accept nothing while an answer waits to be sent.
@@ -42,14 +55,16 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             body: 3 * 1024 * 1024,
-            object: 1536 * 1024,
+            object: OBJECT_BYTES,
             headers: 64 * 1024,
+            discard: 32 * 1024 * 1024,
             connections: 4096,
             streams_per_connection: 1024,
             watches: 20_000,
             requests: 400,
             handshake: Duration::from_secs(10),
             header_read: Duration::from_secs(10),
+            idle: Duration::from_mins(3),
             body_read: Duration::from_secs(30),
             write_stall: Duration::from_mins(1),
             drain: Duration::from_secs(10),

@@ -3,6 +3,7 @@
 //! Owns the metrics of requests and watches. Names follow kube-apiserver's where the meaning is the same, so that
 //! dashboards made for it work.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 
@@ -14,14 +15,16 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
+use crate::registry::Resource;
+
 /// Bounds of the latency histogram, in seconds: from an in-memory read to a commit on a slow disk.
 const LATENCY_SECONDS: [f64; 10] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5, 10.0];
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct RequestLabels {
     verb: &'static str,
-    group: String,
-    resource: String,
+    group: Arc<str>,
+    resource: Arc<str>,
     code: u16,
 }
 
@@ -77,12 +80,14 @@ impl Metrics {
     pub(crate) fn answered(
         &self,
         verb: &'static str,
-        resource: Option<(&str, &str)>,
+        resource: Option<&Resource>,
         code: u16,
         took: Option<Duration>,
     ) {
-        let (group, resource) = resource.unwrap_or_default();
-        let labels = RequestLabels { verb, group: group.to_owned(), resource: resource.to_owned(), code };
+        let (group, resource) = resource
+            .map(|resource| (Arc::clone(&resource.group), Arc::clone(&resource.plural)))
+            .unwrap_or_default();
+        let labels = RequestLabels { verb, group, resource, code };
         self.requests.get_or_create(&labels).inc();
         if let Some(took) = took {
             self.latency.get_or_create(&VerbLabels { verb }).observe(took.as_secs_f64());

@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 /// Its name.
-pub const DEFAULT: &str = "default";
+pub(crate) const DEFAULT: &str = "default";
 
 /// The account to make in a namespace, unless the namespace is ending or has it already.
-pub fn decide(namespace: &Value, exists: bool) -> Option<Value> {
+pub(crate) fn decide(namespace: &Value, exists: bool) -> Option<Value> {
     if exists || crate::resource::meta::deleting(namespace) {
         return None;
     }

@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 use crate::resource::{condition, meta};
 
 /// The entry of `spec.finalizers` that stands for this keeper.
-pub const FINALIZER: &str = "kubernetes";
+pub(crate) const FINALIZER: &str = "kubernetes";
 
 /// What is left of one resource in a namespace.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Remains {
+pub(crate) struct Remains {
     /// The group.
     pub group: String,
     /// The plural.
@@ -27,7 +27,7 @@ pub struct Remains {
 
 /// What to do next with a namespace that is ending.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Next {
+pub(crate) enum Next {
     /// Nothing: it is not ending, or this keeper is done with it.
     Nothing,
     /// Delete what is left, of pods alone or of everything, and look again. The namespace in the state to keep it in, if
@@ -49,7 +49,7 @@ pub enum Next {
 
 /// What to do next, given what is left after the last round of deletions. `failures` are the words of what could not be
 /// deleted.
-pub fn decide(namespace: &Value, left: &[Remains], failures: &[String], now: Timestamp) -> Next {
+pub(crate) fn decide(namespace: &Value, left: &[Remains], failures: &[String], now: Timestamp) -> Next {
     let held = meta::strings(meta::at(namespace, &["spec", "finalizers"]));
     if !meta::deleting(namespace) || !held.contains(&FINALIZER) {
         return Next::Nothing;

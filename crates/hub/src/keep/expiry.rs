@@ -5,20 +5,20 @@
 use jiff::{SignedDuration, Timestamp};
 
 /// How long an event is kept after its last write, in seconds: what an API server does unless told otherwise.
-pub const EVENT_LIFE_SECONDS: i64 = 60 * 60;
+pub(crate) const EVENT_LIFE_SECONDS: i64 = 60 * 60;
 
 /// When an event written at this time goes.
-pub fn expires(written: Timestamp) -> Timestamp {
+pub(crate) fn expires(written: Timestamp) -> Timestamp {
     written.checked_add(SignedDuration::from_secs(EVENT_LIFE_SECONDS)).unwrap_or(Timestamp::MAX)
 }
 
 /// Whether an event written at this time goes now.
-pub fn decide(written: Timestamp, now: Timestamp) -> bool {
+pub(crate) fn decide(written: Timestamp, now: Timestamp) -> bool {
     expires(written) <= now
 }
 
 /// When an event was written last, as far as it says so itself: for events found in the store at start.
-pub fn written(event: &serde_json::Value) -> Option<Timestamp> {
+pub(crate) fn written(event: &serde_json::Value) -> Option<Timestamp> {
     let places = [
         &["series", "lastObservedTime"][..],
         &["lastTimestamp"][..],

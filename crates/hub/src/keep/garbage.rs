@@ -16,7 +16,7 @@ use crate::resource::meta;
 
 /// A reference to an owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reference<'a> {
+pub(crate) struct Reference<'a> {
     /// The owner's `apiVersion`.
     pub api_version: &'a str,
     /// The owner's kind.
@@ -31,7 +31,7 @@ pub struct Reference<'a> {
 
 /// What is known of an owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Owner {
+pub(crate) enum Owner {
     /// It is there.
     Present,
     /// It is there, and waits for its dependents to go.
@@ -44,7 +44,7 @@ pub enum Owner {
 
 /// What to do with an object that has owners.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Fate {
+pub(crate) enum Fate {
     /// Leave it.
     Keep,
     /// Keep it in this state, with the references to owners that are gone cut.
@@ -55,7 +55,7 @@ pub enum Fate {
 
 /// What to do about an owner that is being deleted.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Ending {
+pub(crate) struct Ending {
     /// Dependents in the state to keep them in, free of this owner.
     pub freed: Vec<Value>,
     /// Positions of dependents to delete in the background or foreground, as they say themselves.
@@ -65,7 +65,7 @@ pub struct Ending {
 }
 
 /// The owners an object names.
-pub fn references(object: &Value) -> Vec<Reference<'_>> {
+pub(crate) fn references(object: &Value) -> Vec<Reference<'_>> {
     let list = meta::at(object, &["metadata", "ownerReferences"]).and_then(Value::as_array);
     list.into_iter()
         .flatten()
@@ -84,12 +84,12 @@ fn text<'a>(reference: &'a Value, field: &str) -> &'a str {
 }
 
 /// Whether an object waits for its dependents.
-pub fn waits(object: &Value) -> bool {
+pub(crate) fn waits(object: &Value) -> bool {
     meta::deleting(object) && meta::finalizers(object).contains(&FOREGROUND)
 }
 
 /// What to do with an object, given what is known of each of its owners and whether it has dependents of its own.
-pub fn decide(object: &Value, owner: &dyn Fn(&Reference<'_>) -> Owner, has_dependents: bool) -> Fate {
+pub(crate) fn decide(object: &Value, owner: &dyn Fn(&Reference<'_>) -> Owner, has_dependents: bool) -> Fate {
     if meta::deleting(object) {
         // It is on its way; if it waits for dependents, they are what moves it.
         return Fate::Keep;
@@ -118,7 +118,7 @@ pub fn decide(object: &Value, owner: &dyn Fn(&Reference<'_>) -> Owner, has_depen
 }
 
 /// What to do about an owner and the objects that name it, in a state where it is being deleted.
-pub fn end(owner: &Value, dependents: &[&Value]) -> Ending {
+pub(crate) fn end(owner: &Value, dependents: &[&Value]) -> Ending {
     let mut ending = Ending::default();
     if !meta::deleting(owner) {
         return ending;

@@ -1,23 +1,24 @@
-//! How a keeper acts: through the same functions as a request, as a user of its own.
+//! How a keeper acts: through the same stage as a request, as a user of its own.
 
 use std::sync::Arc;
 
 use berth_hub_guard::User;
 use berth_hub_store::Entry;
 use berth_hub_wire::{Query, Status};
-use http::{HeaderMap, Method};
 use serde_json::Value;
 
 use crate::core::Core;
-use crate::registry::Resource;
-use crate::request::{Call, Lost, commit, deletion_act, make, remove};
+use crate::registry::{Registry, Resource};
 use crate::resource::{Outcome, Step, Terms, delete};
+use crate::write::{self, Author, Lost};
 
 /// A keeper's way to write.
 #[derive(Debug, Clone)]
 pub(crate) struct Hand {
     core: Arc<Core>,
     user: Arc<User>,
+    /// Keepers say nothing beside what they write.
+    query: Query,
 }
 
 impl Hand {
@@ -31,20 +32,16 @@ impl Hand {
 
     /// The hand of this user.
     pub(crate) fn as_user(core: Arc<Core>, user: User) -> Self {
-        Self { core, user: Arc::new(user) }
+        Self { core, user: Arc::new(user), query: Query::default() }
     }
 
-    fn call(&self) -> Call {
-        Call {
-            registry: self.core.registry(),
+    fn author<'a>(&'a self, registry: &'a Registry) -> Author<'a> {
+        Author {
+            core: &self.core,
+            registry,
+            user: &self.user,
+            query: &self.query,
             now: self.core.clock.now(),
-            core: Arc::clone(&self.core),
-            user: Arc::clone(&self.user),
-            method: Method::POST,
-            path: String::new(),
-            headers: HeaderMap::new(),
-            query: Query::default(),
-            pretty: false,
         }
     }
 
@@ -55,11 +52,11 @@ impl Hand {
         entry: &Entry,
         terms: Terms,
     ) -> Result<(), Status> {
-        let call = self.call();
-        let key = entry.key();
+        let registry = self.core.registry();
+        let author = self.author(&registry);
         let terms = Terms { uid: Some(entry.uid().to_owned()), ..terms };
-        let act = deletion_act(&call, resource, &key.namespace, &key.name, false);
-        match remove(&call, &act, &terms, &mut Vec::new()).await {
+        let act = author.act(resource, &entry.key().namespace, &entry.key().name);
+        match write::remove(&author, &act, &terms, &mut Vec::new()).await {
             Err(status) if !matches!(status.code(), 404 | 409) => Err(status),
             _ => Ok(()),
         }
@@ -93,9 +90,11 @@ impl Hand {
     }
 
     async fn step(&self, resource: &Resource, entry: &Arc<Entry>, step: Step) -> Result<(), Status> {
-        let call = self.call();
-        let act = deletion_act(&call, resource, &entry.key().namespace, &entry.key().name, false);
-        match commit(&call, &act, &Outcome::written(step, Vec::new()), Some(entry), Vec::new()).await {
+        let registry = self.core.registry();
+        let author = self.author(&registry);
+        let act = author.act(resource, &entry.key().namespace, &entry.key().name);
+        let outcome = Outcome::written(step, Vec::new());
+        match write::commit(&author, &act, &outcome, Some(entry), Vec::new()).await {
             Ok(_) | Err(Lost::Race(_) | Lost::Grounds) => Ok(()),
             Err(Lost::Refused(status)) => Err(status),
         }
@@ -108,7 +107,8 @@ impl Hand {
         namespace: &str,
         object: Value,
     ) -> Result<(), Status> {
-        match make(&self.call(), resource, namespace, object).await {
+        let registry = self.core.registry();
+        match write::make(&self.author(&registry), resource, namespace, object).await {
             Err(status) if status.code() != 409 => Err(status),
             _ => Ok(()),
         }

@@ -8,24 +8,28 @@
 //!                                    budget       the status of disruption budgets
 //!                                    expiry       events that are old
 //!                                    accounts     a service account for every namespace
+//!                                    secrets      tokens of service accounts, kept in Secrets
+//!                                    trust        the authority's certificate, in every namespace
 //!                                    (roles)      the rules of aggregated roles
 //! ```
 //!
-//! Owns one task that follows every commit. The decisions are pure functions, one file each; the task reads, asks them,
-//! and commits through the same door as everybody else. It is level-triggered: at start it looks at everything once.
+//! Owns one task that follows every commit, and those it begins. The decisions are pure functions, one file each (those of
+//! definitions and budgets are beside what else is known of their kinds, in `resource`); what reads, asks them and commits
+//! through the same stage as everybody else is in `task`. It is level-triggered: at start it looks at everything once.
 
-pub mod accounts;
-pub mod budget;
-mod chore;
-pub mod definition;
-pub mod ending;
-pub mod expiry;
-pub mod garbage;
+pub(crate) mod accounts;
+pub(crate) mod ending;
+pub(crate) mod expiry;
+mod follow;
+pub(crate) mod garbage;
 mod hand;
 mod keeper;
-pub mod pods;
+mod pace;
+pub(crate) mod pods;
 mod queue;
+pub(crate) mod secrets;
+mod task;
+pub(crate) mod trust;
 
-pub(crate) use chore::Chore;
 pub(crate) use hand::Hand;
 pub(crate) use keeper::Keeper;

@@ -9,12 +9,12 @@ use serde_json::Value;
 use crate::resource::meta;
 
 /// Where kubelets keep their leases.
-pub const LEASE_NAMESPACE: &str = "kube-node-lease";
+pub(crate) const LEASE_NAMESPACE: &str = "kube-node-lease";
 /// How long a lease counts that does not say so itself, in seconds: the kubelet's own default.
 const LEASE_SECONDS: i64 = 40;
 
 /// Whether a pod that is being deleted is to be removed now. `lease` is its node's, if there is one.
-pub fn decide(pod: &Value, lease: Option<&Value>, now: Timestamp) -> bool {
+pub(crate) fn decide(pod: &Value, lease: Option<&Value>, now: Timestamp) -> bool {
     if !meta::deleting(pod) || !meta::finalizers(pod).is_empty() {
         return false;
     }
@@ -23,7 +23,7 @@ pub fn decide(pod: &Value, lease: Option<&Value>, now: Timestamp) -> bool {
 }
 
 /// Whether somebody renewed a lease lately.
-pub fn is_fresh(lease: &Value, now: Timestamp) -> bool {
+pub(crate) fn is_fresh(lease: &Value, now: Timestamp) -> bool {
     let renewed = meta::at(lease, &["spec", "renewTime"]).and_then(Value::as_str);
     let Some(renewed) = renewed.and_then(|text| text.parse::<Timestamp>().ok()) else { return false };
     let seconds =

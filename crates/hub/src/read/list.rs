@@ -13,6 +13,7 @@ use bytes::Bytes;
 
 use super::{Selection, Shaper};
 use crate::core::Core;
+use crate::registry::Resource;
 
 /// How long a request waits for a revision that has not come yet, as kube-apiserver's cache does.
 const REVISION_WAIT: Duration = Duration::from_secs(3);
@@ -46,11 +47,10 @@ pub(crate) async fn page(
     selection: &Selection,
     options: &ListOptions,
 ) -> Result<Page, Status> {
-    let limit = usize::try_from(options.limit).ok().filter(|limit| *limit > 0);
-    let token = match options.continue_token.as_str() {
-        "" => None,
-        token => Some(ContinueToken::decode(token)?),
-    };
+    let limit = usize::try_from(options.limit)
+        .ok()
+        .filter(|limit| *limit > 0 && !unlimited(shaper.resource, options));
+    let token = token(options)?;
     let at = match &token {
         Some(ContinueToken { revision: PageRevision::At(revision), .. }) => Some(Revision(*revision)),
         Some(_) => None,
@@ -114,6 +114,26 @@ pub(crate) async fn page(
     }
 }
 
+/// Where a list goes on, which says by itself which state it is read from.
+fn token(options: &ListOptions) -> Result<Option<ContinueToken>, Status> {
+    if options.continue_token.is_empty() {
+        return Ok(None);
+    }
+    let token = ContinueToken::decode(&options.continue_token)?;
+    if !matches!(options.resource_version.as_str(), "" | "0") {
+        return Err(Status::bad_request("specifying resource version is not allowed when using continue"));
+    }
+    Ok(Some(token))
+}
+
+/// Whether a limit does not count. Who takes any state gets it from the real server's cache, which has no pages and which
+/// events are not in; clients are written for that.
+fn unlimited(resource: &Resource, options: &ListOptions) -> bool {
+    options.continue_token.is_empty()
+        && options.resource_version == "0"
+        && resource.storage.as_str() != "events"
+}
+
 /// The revision a first page is read at; `None` is the newest.
 async fn revision(core: &Core, options: &ListOptions, limited: bool) -> Result<Option<Revision>, Status> {
     let asked = parse_resource_version(&options.resource_version).map_err(|cause| {
@@ -148,5 +168,37 @@ fn refused(error: ListError, token: Option<&ContinueToken>, core: &Core) -> Stat
         ListError::Future { asked, .. } => {
             Status::too_large_resource_version(asked.0, core.ledger.revision().0)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_counts_for_nothing_where_any_state_will_do_except_for_events() {
+        let kind = |group: &str, name: &str| {
+            Resource::builtin_kind(berth_hub_kinds::Builtins::load().kind(group, "v1", name).unwrap())
+        };
+        let any = ListOptions { limit: 1, resource_version: "0".to_owned(), ..ListOptions::default() };
+        assert!(unlimited(&kind("", "Pod"), &any));
+        assert!(!unlimited(&kind("", "Event"), &any));
+        assert!(!unlimited(&kind("events.k8s.io", "Event"), &any));
+        let newest = ListOptions { resource_version: String::new(), ..any };
+        assert!(!unlimited(&kind("", "Pod"), &newest));
+    }
+
+    #[test]
+    fn a_list_that_goes_on_names_no_revision() {
+        let start = ContinueToken { revision: PageRevision::At(5), after: "a".to_owned() };
+        let asked = |version: &str| {
+            let query = format!("continue={}&resourceVersion={version}", start.encode());
+            let options = ListOptions::parse(&berth_hub_wire::Query::parse(Some(&query))).unwrap();
+            token(&options).map_err(|status| (status.code(), status.message))
+        };
+        assert_eq!(asked(""), Ok(Some(start.clone())));
+        assert_eq!(asked("0"), Ok(Some(start.clone())));
+        let refusal = "specifying resource version is not allowed when using continue".to_owned();
+        assert_eq!(asked("7"), Err((400, refusal)));
     }
 }

@@ -2,6 +2,10 @@
 //!
 //! Owns the way from the bytes at rest to the bytes in an answer. Nearly always they are the same bytes; only another
 //! version, another view, or an object older than its definition is taken apart and put together again.
+//!
+//! An object older than the defaults of its definition gets them as far as a write would get them. Where that ends, the
+//! rest is shown as it is kept: so it can still be seen, made smaller, and deleted. A write that leaves it so large is
+//! refused.
 
 use berth_hub_kinds::events;
 use berth_hub_store::Entry;
@@ -9,6 +13,7 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use crate::registry::{Origin, Resource};
+use crate::resource::growth;
 
 /// The object as `resource` shows it.
 pub(super) fn present(resource: &Resource, entry: &Entry) -> Bytes {
@@ -31,9 +36,9 @@ pub(super) fn present_item(resource: &Resource, entry: &Entry) -> Item {
     let json = present(resource, entry);
     match &resource.origin {
         Origin::Custom(_) => Item::Whole(json),
-        Origin::Builtin(kind) => {
-            let head = format!("{{\"apiVersion\":\"{}\",\"kind\":\"{}\",", kind.api_version(), kind.kind);
-            if json.starts_with(head.as_bytes()) {
+        Origin::Builtin(_) => {
+            let head = resource.head.whole();
+            if json.starts_with(head) {
                 Item::Headless(json.slice(head.len()..))
             } else {
                 Item::Whole(without_type(&json))
@@ -70,10 +75,7 @@ fn is_as_stored(resource: &Resource, entry: &Entry) -> bool {
     match &resource.origin {
         Origin::Builtin(_) => resource.is_storage_form(),
         Origin::Custom(version) => {
-            entry.revision() >= version.since && {
-                let head = format!("{{\"apiVersion\":\"{}\",", resource.api_version());
-                entry.json().starts_with(head.as_bytes())
-            }
+            entry.revision() >= version.since && entry.json().starts_with(resource.head.version())
         }
     }
 }
@@ -88,7 +90,10 @@ fn convert(resource: &Resource, mut value: Value) -> Value {
                 version.arena.schema(version.root),
                 &berth_schema::PruneOptions::default(),
             );
-            berth_schema::apply_defaults(&mut value, version.arena.schema(version.root));
+            let (schema, allowance) = (version.arena.schema(version.root), growth::allowance(&value));
+            if let Err(error) = berth_schema::apply_defaults(&mut value, schema, allowance) {
+                tracing::debug!(%error, kind = &*resource.kind, "an object is shown without all of its defaults");
+            }
             value
         }
     }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use axum::body::Body;
 use berth_hub_store::{Entry, Event, EventKind, Revision, Watch, WatchEnd, WatchError};
 use berth_hub_wire::options::parse_resource_version;
-use berth_hub_wire::{Answer, ListOptions, Shape, Status, TableOptions, envelope};
+use berth_hub_wire::{Answer, ListOptions, Shape, Status, TableOptions, WatchKind, envelope};
 use bytes::{Bytes, BytesMut};
 use futures::stream;
 use tokio::sync::OwnedSemaphorePermit;
@@ -21,7 +21,7 @@ use super::present::{parse, present};
 use super::{Selection, Shaper};
 use crate::core::Core;
 use crate::registry::Resource;
-use crate::request::{Reply, reply};
+use crate::reply::{self, Reply};
 
 /// Lines that are ready together leave together, up to this many bytes.
 const CHUNK_BYTES: usize = 32 * 1024;
@@ -206,7 +206,7 @@ impl Stream {
             let json = present(&self.watching.resource, &entry);
             let object = self.shaper().event_object(&json, self.first);
             self.first = false;
-            lines.push(berth_hub_store::watch_line(EventKind::Added, trimmed(&object)));
+            lines.push(envelope::watch_line(WatchKind::Added, &object));
         }
         if self.pending.is_empty()
             && let Some(revision) = self.initial_end.take()
@@ -232,7 +232,7 @@ impl Stream {
             envelope::bookmark_object(&resource.api_version(), &resource.kind, revision, initial_end);
         let shaped = self.shaper().event_object(&object, self.first);
         self.first = false;
-        lines.push(envelope::watch_line(berth_hub_wire::WatchKind::Bookmark, trimmed(&shaped)));
+        lines.push(envelope::watch_line(WatchKind::Bookmark, &shaped));
     }
 
     fn finish(&mut self, end: WatchEnd, lines: &mut Lines) {
@@ -276,7 +276,7 @@ impl Stream {
         let resource = &self.watching.resource;
         let plain = self.watching.answer.shape == Shape::Plain;
         if plain && !last_seen && resource.is_storage_form() && resource.builtin().is_some() {
-            return event.line(kind);
+            return event.line(kind, |entry| envelope::watch_line(announced(kind), entry.json()));
         }
         let make = |event: &Event| {
             let json = match event.previous() {
@@ -288,7 +288,7 @@ impl Stream {
                 }
                 _ => present(resource, event.entry()),
             };
-            berth_hub_store::watch_line(kind, trimmed(&self.shaper().event_object(&json, self.first)))
+            envelope::watch_line(announced(kind), &self.shaper().event_object(&json, self.first))
         };
         let tabular = matches!(self.watching.answer.shape, Shape::Table(_));
         if tabular && self.first {
@@ -344,8 +344,13 @@ impl Lines {
     }
 }
 
-fn trimmed(json: &[u8]) -> &[u8] {
-    json.strip_suffix(b"\n").unwrap_or(json)
+/// A change in the words of the watch protocol.
+fn announced(kind: EventKind) -> WatchKind {
+    match kind {
+        EventKind::Added => WatchKind::Added,
+        EventKind::Modified => WatchKind::Modified,
+        EventKind::Deleted => WatchKind::Deleted,
+    }
 }
 
 async fn tick(bookmarks: &mut Option<Interval>) {

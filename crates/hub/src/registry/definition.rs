@@ -4,50 +4,55 @@
 //! when it is written, so a version that cannot be compiled here comes from a store that another program wrote.
 
 use berth_hub_kinds::Builtins;
+use berth_hub_merge::Versions;
 use berth_hub_store::Revision;
 use berth_hub_wire::{CustomColumns, MetadataTexts, PrinterColumn};
-use berth_schema::{Arena, Node, NodeId, Rules, Shape};
+use berth_schema::{Arena, Node, NodeId, Rules, Schema, Shape};
 use serde_json::Value;
 
 /// A served version of a definition.
 #[derive(Debug)]
 pub struct CustomVersion {
     /// The nodes of the schema.
-    pub arena: Arena,
+    pub(crate) arena: Arena,
     /// The root of the schema, as declared.
-    pub root: NodeId,
+    pub(crate) root: NodeId,
     /// The root of the schema with the metadata every object has.
-    pub typed_root: NodeId,
+    pub(crate) typed_root: NodeId,
+    /// The same of every other version of the definition, served or not, by `group/version`.
+    pub(crate) others: Vec<(String, NodeId)>,
     /// The schema as written, for OpenAPI.
-    pub schema: Value,
+    pub(crate) schema: Value,
     /// The CEL rules, compiled.
-    pub rules: Rules,
+    pub(crate) rules: Rules,
     /// Whether `/status` is served.
-    pub status: bool,
+    pub(crate) status: bool,
     /// The paths behind `/scale`, when served.
-    pub scale: Option<ScalePaths>,
+    pub(crate) scale: Option<ScalePaths>,
+    /// The path of the replicas in every version of the definition, by `group/version`; none where a version has no scale.
+    pub(crate) replicas: Vec<(String, Option<Vec<String>>)>,
     /// The columns of a table.
-    pub columns: CustomColumns,
+    pub(crate) columns: CustomColumns,
     /// The paths of fields that may be selected on, each with its leading dot removed.
-    pub selectable: Vec<String>,
+    pub(crate) selectable: Vec<String>,
     /// What a client is told when it uses this version, if it is deprecated.
-    pub deprecation: Option<String>,
+    pub(crate) deprecation: Option<String>,
     /// The version objects are stored in, as `group/version`.
-    pub storage_api_version: String,
+    pub(crate) storage_api_version: String,
     /// The root of that version's schema: what it does not know is not kept.
-    pub storage_root: NodeId,
+    pub(crate) storage_root: NodeId,
     /// The revision since which the schema is this one, as far as this process knows: objects written before it may lack its
     /// defaults and carry fields it lacks.
-    pub since: Revision,
+    pub(crate) since: Revision,
     /// The revision of the definition that this was compiled from.
-    pub definition_revision: String,
+    pub(crate) definition_revision: String,
     /// The definition's uid: objects stored under an earlier definition of the same name are not this one's.
-    pub definition_uid: String,
+    pub(crate) definition_uid: String,
 }
 
 /// The three paths of a definition's scale subresource, split at dots.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ScalePaths {
+pub(crate) struct ScalePaths {
     /// `specReplicasPath`.
     pub spec_replicas: Vec<String>,
     /// `statusReplicasPath`.
@@ -57,12 +62,14 @@ pub struct ScalePaths {
 }
 
 impl CustomVersion {
+    /// The schema with the metadata every object has, by which fields are owned and merged.
+    pub fn typed_schema(&self) -> Schema<'_> {
+        self.arena.schema(self.typed_root)
+    }
+
     /// Compiles one entry of `spec.versions`.
     pub fn compile(definition: &Value, version: &Value) -> Result<Self, String> {
-        let schema = version
-            .pointer("/schema/openAPIV3Schema")
-            .cloned()
-            .unwrap_or_else(|| serde_json::json!({"type": "object"}));
+        let schema = declared(version);
         let mut arena = Arena::default();
         let root = berth_schema::compile(&mut arena, &schema).map_err(|problems| first(&problems))?;
         let typed_root = typed(&mut arena, root);
@@ -85,6 +92,18 @@ impl CustomVersion {
             None => root,
         };
         let api_version = |name: &Value| format!("{group}/{}", name.as_str().unwrap_or_default());
+        let mut others = Vec::new();
+        for other in versions.into_iter().flatten().filter(|other| other["name"] != version["name"]) {
+            let declared = declared(other);
+            let other_root = if declared == schema {
+                typed_root
+            } else {
+                let root =
+                    berth_schema::compile(&mut arena, &declared).map_err(|problems| first(&problems))?;
+                typed(&mut arena, root)
+            };
+            others.push((api_version(&other["name"]), other_root));
+        }
         let deprecation = (version["deprecated"] == true).then(|| {
             version.get("deprecationWarning").and_then(Value::as_str).map_or_else(
                 || {
@@ -100,10 +119,19 @@ impl CustomVersion {
         Ok(Self {
             root,
             typed_root,
+            others,
             rules,
             schema,
             status: version.pointer("/subresources/status").is_some(),
             scale: version.pointer("/subresources/scale").map(ScalePaths::read),
+            replicas: versions
+                .into_iter()
+                .flatten()
+                .map(|version| {
+                    let scale = version.pointer("/subresources/scale").map(ScalePaths::read);
+                    (api_version(&version["name"]), scale.map(|paths| paths.spec_replicas))
+                })
+                .collect(),
             columns: CustomColumns::compile(&columns, MetadataTexts::default())?,
             selectable: version
                 .get("selectableFields")
@@ -128,6 +156,18 @@ impl CustomVersion {
     }
 }
 
+impl Versions for CustomVersion {
+    fn schema(&self, version: &str) -> Option<Schema<'_>> {
+        let (_, root) = self.others.iter().find(|(known, _)| known == version)?;
+        Some(self.arena.schema(*root))
+    }
+
+    /// Unlike built-in kinds, a definition does not forget a version silently.
+    fn refusal(&self, version: &str) -> Option<String> {
+        Some(format!("request to convert CR to an invalid group/version: {version}"))
+    }
+}
+
 impl ScalePaths {
     fn read(scale: &Value) -> Self {
         let path = |key: &str| {
@@ -142,6 +182,14 @@ impl ScalePaths {
             label_selector: path("labelSelectorPath"),
         }
     }
+}
+
+/// The schema that a version declares.
+fn declared(version: &Value) -> Value {
+    version
+        .pointer("/schema/openAPIV3Schema")
+        .cloned()
+        .unwrap_or_else(|| serde_json::json!({"type": "object"}))
 }
 
 /// The root with `apiVersion`, `kind` and the fields of `metadata` that every object has.

@@ -15,11 +15,11 @@ use super::{Origin, Resource};
 const SERVER: &str = "v1.36.4";
 
 /// A group and a version.
-type GroupVersion = (Box<str>, Box<str>);
+type GroupVersion = (Arc<str>, Box<str>);
 
 /// The documents of one table.
 #[derive(Debug)]
-pub struct Documents {
+pub(crate) struct Documents {
     resources: Vec<Arc<Resource>>,
     discovery: OnceLock<Discovery>,
     openapi: BTreeMap<String, (GroupVersion, OnceLock<Document>)>,
@@ -42,7 +42,7 @@ impl Documents {
     }
 
     /// The discovery documents in all their forms.
-    pub fn discovery(&self) -> &Discovery {
+    pub(crate) fn discovery(&self) -> &Discovery {
         self.discovery.get_or_init(|| {
             let resources: Vec<ResourceInfo> = self.resources.iter().map(|resource| info(resource)).collect();
             Discovery::new(&resources, "127.0.0.1")
@@ -50,7 +50,7 @@ impl Documents {
     }
 
     /// `/openapi/v3`
-    pub fn openapi_index(&self) -> &Document {
+    pub(crate) fn openapi_index(&self) -> &Document {
         self.index.get_or_init(|| {
             let paths: BTreeMap<&String, Value> = self
                 .openapi
@@ -65,7 +65,7 @@ impl Documents {
     }
 
     /// `/openapi/v3/PATH`
-    pub fn openapi(&self, path: &str) -> Option<&Document> {
+    pub(crate) fn openapi(&self, path: &str) -> Option<&Document> {
         let ((group, version), slot) = self.openapi.get(path)?;
         Some(slot.get_or_init(|| {
             let here = self
@@ -98,7 +98,7 @@ impl Documents {
     }
 
     /// Every path that says something, for `/`.
-    pub fn paths(&self) -> Vec<String> {
+    pub(crate) fn paths(&self) -> Vec<String> {
         let mut paths: Vec<String> =
             ["/api", "/apis", "/healthz", "/livez", "/metrics", "/openapi/v3", "/readyz", "/version"]
                 .map(str::to_owned)
@@ -118,7 +118,7 @@ impl Documents {
 }
 
 /// A document's tag without its quotes.
-pub fn hash(document: &Document) -> &str {
+pub(crate) fn hash(document: &Document) -> &str {
     document.etag().trim_matches('"')
 }
 

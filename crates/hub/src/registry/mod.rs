@@ -16,19 +16,18 @@ use serde_json::Value;
 
 use crate::resource::{condition, meta};
 
-pub use definition::{CustomVersion, ScalePaths};
-pub use documents::{Documents, hash};
-pub use resource::{Origin, Resource};
-
-/// Group, version and plural.
-type Place = (Box<str>, Box<str>, Box<str>);
+pub use definition::CustomVersion;
+pub(crate) use definition::ScalePaths;
+pub(crate) use documents::{Documents, hash};
+pub(crate) use resource::{Head, Origin, Resource};
 
 /// The resources served at one moment.
 #[derive(Debug)]
-pub struct Registry {
+pub(crate) struct Registry {
     /// In the order of discovery: by group, version, plural.
     resources: Vec<Arc<Resource>>,
-    by_path: HashMap<Place, Arc<Resource>>,
+    /// By plural: few groups and versions share one.
+    by_plural: HashMap<Arc<str>, Vec<Arc<Resource>>>,
     by_storage: BTreeMap<ResourceKey, Arc<Resource>>,
     documents: Documents,
 }
@@ -36,22 +35,20 @@ pub struct Registry {
 impl Registry {
     /// The built-in kinds and the versions that `definitions` serve. What `before` has compiled already and did not change
     /// is taken over from there.
-    pub fn new<'a>(definitions: impl IntoIterator<Item = &'a Value>, before: Option<&Registry>) -> Self {
+    pub(crate) fn new<'a>(
+        definitions: impl IntoIterator<Item = &'a Value>,
+        before: Option<&Registry>,
+    ) -> Self {
         let mut resources: Vec<Arc<Resource>> =
             Builtins::load().kinds.iter().map(|kind| Arc::new(Resource::builtin_kind(kind))).collect();
         for definition in definitions {
             let known = before.map(|before| before.compiled_from(definition)).unwrap_or_default();
             resources.extend(if known.is_empty() { custom(definition, before) } else { known });
         }
-        let by_path = resources
-            .iter()
-            .map(|resource| {
-                (
-                    (resource.group.clone(), resource.version.clone(), resource.plural.clone()),
-                    Arc::clone(resource),
-                )
-            })
-            .collect();
+        let mut by_plural: HashMap<Arc<str>, Vec<Arc<Resource>>> = HashMap::new();
+        for resource in &resources {
+            by_plural.entry(Arc::clone(&resource.plural)).or_default().push(Arc::clone(resource));
+        }
         let mut by_storage: BTreeMap<ResourceKey, Arc<Resource>> = BTreeMap::new();
         for resource in resources.iter().filter(|resource| resource.is_stored()) {
             let known = by_storage.entry(resource.storage.clone()).or_insert_with(|| Arc::clone(resource));
@@ -60,7 +57,7 @@ impl Registry {
                 *known = Arc::clone(resource);
             }
         }
-        Self { documents: Documents::new(&resources), resources, by_path, by_storage }
+        Self { documents: Documents::new(&resources), resources, by_plural, by_storage }
     }
 
     /// The resources that were compiled from exactly this state of a definition.
@@ -75,39 +72,34 @@ impl Registry {
     }
 
     /// The resource at a path.
-    pub fn find(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Resource>> {
-        // The key is owned, so a lookup copies three short strings; a request does one.
-        self.by_path.get(&(group.into(), version.into(), plural.into()))
+    pub(crate) fn find(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Resource>> {
+        let same = |known: &&Arc<Resource>| &*known.group == group && &*known.version == version;
+        self.by_plural.get(plural)?.iter().find(same)
     }
 
     /// The resource whose form the objects kept under `storage` have.
-    pub fn stored(&self, storage: &ResourceKey) -> Option<&Arc<Resource>> {
+    pub(crate) fn stored(&self, storage: &ResourceKey) -> Option<&Arc<Resource>> {
         self.by_storage.get(storage)
     }
 
     /// The stored resource of a kind, as an owner reference names it.
-    pub fn of_kind(&self, group: &str, kind: &str) -> Option<&Arc<Resource>> {
+    pub(crate) fn of_kind(&self, group: &str, kind: &str) -> Option<&Arc<Resource>> {
         self.by_storage.values().find(|resource| &*resource.group == group && &*resource.kind == kind)
     }
 
     /// Every stored resource once, in its stored form.
-    pub fn all_stored(&self) -> impl Iterator<Item = &Arc<Resource>> {
+    pub(crate) fn all_stored(&self) -> impl Iterator<Item = &Arc<Resource>> {
         self.by_storage.values()
     }
 
     /// Every served resource in every version.
-    pub fn all(&self) -> &[Arc<Resource>] {
+    pub(crate) fn all(&self) -> &[Arc<Resource>] {
         &self.resources
     }
 
     /// Discovery and OpenAPI.
-    pub fn documents(&self) -> &Documents {
+    pub(crate) fn documents(&self) -> &Documents {
         &self.documents
-    }
-
-    /// Whether a group version is served.
-    pub fn serves(&self, group: &str, version: &str) -> bool {
-        self.resources.iter().any(|resource| &*resource.group == group && &*resource.version == version)
     }
 }
 
@@ -126,7 +118,9 @@ fn custom(definition: &Value, before: Option<&Registry>) -> Vec<Arc<Resource>> {
             .map(|names| names.iter().filter_map(Value::as_str).map(Into::into).collect())
             .unwrap_or_default()
     };
-    let (group, plural) = (text("/spec/group"), text("/status/acceptedNames/plural"));
+    let group: Arc<str> = text("/spec/group").into();
+    let plural: Arc<str> = text("/status/acceptedNames/plural").into();
+    let kind = text("/status/acceptedNames/kind");
     let versions =
         definition.pointer("/spec/versions").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let served = versions.iter().filter(|version| version["served"] == true);
@@ -145,7 +139,7 @@ fn custom(definition: &Value, before: Option<&Registry>) -> Vec<Arc<Resource>> {
                 }
                 Some(Arc::new(Resource {
                     version: name.into(),
-                    kind: text("/status/acceptedNames/kind"),
+                    kind: kind.clone(),
                     list_kind: text("/status/acceptedNames/listKind"),
                     singular: text("/status/acceptedNames/singular"),
                     short_names: texts("/status/acceptedNames/shortNames"),
@@ -153,6 +147,7 @@ fn custom(definition: &Value, before: Option<&Registry>) -> Vec<Arc<Resource>> {
                     namespaced: definition.pointer("/spec/scope").and_then(Value::as_str)
                         == Some("Namespaced"),
                     storage: ResourceKey::new(&group, &plural),
+                    head: Head::new(&group, name, &kind),
                     origin: Origin::Custom(Arc::new(compiled)),
                     group: group.clone(),
                     plural: plural.clone(),

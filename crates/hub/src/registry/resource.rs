@@ -14,9 +14,9 @@ use super::definition::CustomVersion;
 
 /// A resource as it is served in one version.
 #[derive(Debug)]
-pub struct Resource {
+pub(crate) struct Resource {
     /// The API group, empty for core.
-    pub group: Box<str>,
+    pub group: Arc<str>,
     /// The version.
     pub version: Box<str>,
     /// The kind of an object.
@@ -24,7 +24,7 @@ pub struct Resource {
     /// The kind of a list.
     pub list_kind: Box<str>,
     /// The name in paths.
-    pub plural: Box<str>,
+    pub plural: Arc<str>,
     /// The name of one.
     pub singular: Box<str>,
     /// Names for people in a hurry.
@@ -35,13 +35,42 @@ pub struct Resource {
     pub namespaced: bool,
     /// Where its objects are kept: one place for all versions and views of a kind.
     pub storage: ResourceKey,
+    /// How the text of its objects begins.
+    pub head: Head,
     /// Where the facts come from.
     pub origin: Origin,
 }
 
+/// How the text of every object of a resource begins, so that a list need not put it together for each.
+#[derive(Debug)]
+pub(crate) struct Head {
+    text: Box<str>,
+    version: usize,
+}
+
+impl Head {
+    /// The head of objects of this kind.
+    pub(crate) fn new(group: &str, version: &str, kind: &str) -> Self {
+        let slash = if group.is_empty() { "" } else { "/" };
+        let version = format!("{{\"apiVersion\":\"{group}{slash}{version}\",");
+        let text = format!("{version}\"kind\":\"{kind}\",");
+        Self { text: text.into(), version: version.len() }
+    }
+
+    /// The opening brace, `apiVersion` and `kind`.
+    pub(crate) fn whole(&self) -> &[u8] {
+        self.text.as_bytes()
+    }
+
+    /// The opening brace and `apiVersion`.
+    pub(crate) fn version(&self) -> &[u8] {
+        &self.text.as_bytes()[..self.version]
+    }
+}
+
 /// Where a resource comes from.
 #[derive(Debug)]
-pub enum Origin {
+pub(crate) enum Origin {
     /// Built in.
     Builtin(&'static Builtin),
     /// One version of a definition.
@@ -50,7 +79,7 @@ pub enum Origin {
 
 impl Resource {
     /// A built-in kind.
-    pub fn builtin_kind(kind: &'static Builtin) -> Self {
+    pub(crate) fn builtin_kind(kind: &'static Builtin) -> Self {
         let boxed = |names: &[&str]| names.iter().map(|name| Box::from(*name)).collect();
         Self {
             group: kind.group.into(),
@@ -63,17 +92,18 @@ impl Resource {
             categories: boxed(kind.categories),
             namespaced: kind.namespaced,
             storage: ResourceKey::new(kind.storage.0, kind.storage.1),
+            head: Head::new(kind.group, kind.version, kind.kind),
             origin: Origin::Builtin(kind),
         }
     }
 
     /// Whether objects are kept, rather than only answered.
-    pub fn is_stored(&self) -> bool {
+    pub(crate) fn is_stored(&self) -> bool {
         self.builtin().is_none_or(Builtin::stored)
     }
 
     /// Whether objects are kept in exactly this form.
-    pub fn is_storage_form(&self) -> bool {
+    pub(crate) fn is_storage_form(&self) -> bool {
         match &self.origin {
             Origin::Builtin(kind) => kind.storage == (kind.group, kind.plural),
             Origin::Custom(version) => version.storage_api_version == self.api_version(),
@@ -81,7 +111,7 @@ impl Resource {
     }
 
     /// `group/version`, or the version alone for core.
-    pub fn api_version(&self) -> String {
+    pub(crate) fn api_version(&self) -> String {
         if self.group.is_empty() {
             self.version.to_string()
         } else {
@@ -89,17 +119,8 @@ impl Resource {
         }
     }
 
-    /// `plural.group`, as error messages name a resource.
-    pub fn qualified(&self) -> String {
-        if self.group.is_empty() {
-            self.plural.to_string()
-        } else {
-            format!("{}.{}", self.plural, self.group)
-        }
-    }
-
     /// The schema of an object.
-    pub fn schema(&self) -> Schema<'_> {
+    pub(crate) fn schema(&self) -> Schema<'_> {
         match &self.origin {
             Origin::Builtin(builtin) => Builtins::load().schema_of(builtin),
             Origin::Custom(version) => version.arena.schema(version.root),
@@ -107,15 +128,15 @@ impl Resource {
     }
 
     /// The schema with the metadata every object has, by which fields are owned and merged.
-    pub fn typed_schema(&self) -> Schema<'_> {
+    pub(crate) fn typed_schema(&self) -> Schema<'_> {
         match &self.origin {
             Origin::Builtin(_) => self.schema(),
-            Origin::Custom(version) => version.arena.schema(version.typed_root),
+            Origin::Custom(version) => version.typed_schema(),
         }
     }
 
     /// The built-in kind, if it is one.
-    pub fn builtin(&self) -> Option<&'static Builtin> {
+    pub(crate) fn builtin(&self) -> Option<&'static Builtin> {
         match &self.origin {
             Origin::Builtin(builtin) => Some(builtin),
             Origin::Custom(_) => None,
@@ -123,7 +144,7 @@ impl Resource {
     }
 
     /// The version of a definition, if it is one.
-    pub fn custom(&self) -> Option<&CustomVersion> {
+    pub(crate) fn custom(&self) -> Option<&CustomVersion> {
         match &self.origin {
             Origin::Builtin(_) => None,
             Origin::Custom(version) => Some(version),
@@ -131,7 +152,7 @@ impl Resource {
     }
 
     /// Whether a subresource of this name is served.
-    pub fn has_subresource(&self, name: &str) -> bool {
+    pub(crate) fn has_subresource(&self, name: &str) -> bool {
         match &self.origin {
             Origin::Builtin(builtin) => builtin.subresource(name).is_some(),
             Origin::Custom(version) => match name {
@@ -143,7 +164,7 @@ impl Resource {
     }
 
     /// What may be done with it, as discovery lists it.
-    pub fn verbs(&self) -> &'static [&'static str] {
+    pub(crate) fn verbs(&self) -> &'static [&'static str] {
         self.builtin().map_or(&CUSTOM_RESOURCE_VERBS, |builtin| builtin.verbs)
     }
 }

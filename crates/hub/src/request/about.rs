@@ -7,8 +7,9 @@ use berth_hub_wire::{DiscoveryAnswer, Document, Route, Status, envelope};
 use bytes::Bytes;
 use http::{HeaderValue, StatusCode, header};
 
-use super::{Call, Reply, reply};
+use super::Call;
 use crate::registry::hash;
+use crate::reply::{self, Reply};
 
 /// The Kubernetes version whose API is served.
 pub(crate) const API: (u32, u32, u32) = (1, 36, 4);

@@ -32,20 +32,28 @@ pub(crate) fn object(
     call: &Call,
     bytes: &[u8],
     expected: &GroupVersionKind,
-    custom: bool,
+    rule: KindRule,
 ) -> Result<Decoded, Status> {
-    let format = body_format(call.header(header::CONTENT_TYPE), !custom)?;
+    let format = body_format(call.header(header::CONTENT_TYPE), rule == KindRule::FromPath)?;
     match format.text() {
-        Some(text) => {
-            decode_object(text, bytes, expected, if custom { KindRule::FromBody } else { KindRule::FromPath })
-        }
+        Some(text) => decode_object(text, bytes, expected, rule),
         None => binary(bytes, expected),
     }
 }
 
+/// Whether the body is in a form that can be read here, which a creation asks before anything else.
+pub(crate) fn check_format(call: &Call, resource: &Resource) -> Result<(), Status> {
+    body_format(call.header(header::CONTENT_TYPE), !resource.is_custom()).map(drop)
+}
+
 /// The object of a create or update of a resource.
 pub(crate) fn object_of(call: &Call, bytes: &[u8], resource: &Resource) -> Result<Decoded, Status> {
-    object(call, bytes, &resource.gvk(), resource.is_custom())
+    let rule = match call.query.get("fieldValidation") {
+        _ if !resource.is_custom() => KindRule::FromPath,
+        Some("Ignore") => KindRule::FromLooseBody,
+        _ => KindRule::FromBody,
+    };
+    object(call, bytes, &resource.gvk(), rule)
 }
 
 fn binary(bytes: &[u8], expected: &GroupVersionKind) -> Result<Decoded, Status> {

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 
 use crate::core::Core;
 use crate::registry::Registry;
+use crate::write::Author;
 
 /// The facts of a request that every step may need.
 #[derive(Debug, Clone)]
@@ -27,6 +28,17 @@ pub(crate) struct Call {
 }
 
 impl Call {
+    /// Whoever writes what this request asks for.
+    pub(crate) fn author(&self) -> Author<'_> {
+        Author {
+            core: &self.core,
+            registry: &self.registry,
+            user: &self.user,
+            query: &self.query,
+            now: self.now,
+        }
+    }
+
     /// A header as text.
     pub(crate) fn header(&self, name: header::HeaderName) -> Option<&str> {
         self.headers.get(name).and_then(|value| value.to_str().ok())

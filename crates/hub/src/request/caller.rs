@@ -4,46 +4,19 @@
 
 use std::sync::Arc;
 
-use berth_hub_guard::{Attributes, Authenticator, ObjectLookup, Refusal, ResourceTarget, User, impersonate};
-use berth_hub_store::ResourceKey;
+use berth_hub_guard::{Attributes, ResourceTarget, User, impersonate};
 use berth_hub_wire::{ResourceRoute, Route, Status};
 use http::header;
-use serde_json::Value;
 
-use super::Call;
-use crate::core::Core;
-use crate::read::parse;
-use crate::serve::Peer;
-
-/// What knows the callers.
-#[derive(Debug)]
-pub(crate) struct Callers {
-    authenticator: Authenticator,
-}
-
-impl Callers {
-    pub(crate) fn new(authenticator: Authenticator) -> Self {
-        Self { authenticator }
-    }
-
-    pub(crate) fn authenticator(&self) -> &Authenticator {
-        &self.authenticator
-    }
-}
-
-/// Tokens are only as good as the service accounts and pods they are bound to.
-impl ObjectLookup for Core {
-    fn find(&self, resource: &str, namespace: &str, name: &str) -> Option<Value> {
-        self.ledger.find(&ResourceKey::new("", resource), namespace, name).map(|entry| parse(entry.json()))
-    }
-}
+use super::{Call, Peer};
+use crate::refused::refused;
 
 /// The user a request is made as.
 pub(crate) fn identify(call: &Call, peer: &Peer, route: &Route) -> Result<Arc<User>, Status> {
     let user = match peer {
         Peer::InProcess(user) => Arc::clone(user),
         Peer::Socket { certificate, .. } => {
-            let authenticator = call.core.callers.authenticator();
+            let authenticator = &call.core.authenticator;
             authenticator
                 .authenticate(certificate, call.header(header::AUTHORIZATION), call.now, &*call.core)
                 .map_err(refused)?
@@ -79,11 +52,4 @@ fn target(route: &ResourceRoute) -> ResourceTarget<'_> {
         namespace: &route.namespace,
         name: route.attribute_name(),
     }
-}
-
-/// A refusal of the guard as a status.
-#[expect(clippy::needless_pass_by_value, reason = "it is the end of the refusal, and reads well in map_err")]
-pub(crate) fn refused(refusal: Refusal) -> Status {
-    serde_json::from_value(refusal.status())
-        .unwrap_or_else(|error| Status::internal(&format!("{refusal:?}: {error}")))
 }

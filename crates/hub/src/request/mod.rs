@@ -11,13 +11,11 @@
 //! Owns the order of these steps and nothing of what they decide.
 
 mod about;
-mod admission;
 mod body;
 mod call;
 mod caller;
 mod objects;
-mod options;
-pub(crate) mod reply;
+mod peer;
 mod review;
 mod sub;
 mod write;
@@ -33,14 +31,12 @@ use berth_hub_wire::{Query, Route, Status, Verb, route};
 use http::{Request, header};
 
 use crate::core::Core;
-use crate::serve::Peer;
+use crate::registry::Resource;
+use crate::reply::{self, Reply};
 
 pub use about::BACKUP_PATH;
-pub use admission::{Admit, Admitters, Operation, Proposal};
 pub(crate) use call::Call;
-pub(crate) use caller::Callers;
-pub(crate) use reply::Reply;
-pub(crate) use write::{Lost, commit, deletion_act, make, remove};
+pub use peer::Peer;
 
 /// The API as a service. Every request goes through one function: what is served is data, not routes.
 pub(crate) fn router(core: Arc<Core>) -> Router {
@@ -60,12 +56,6 @@ async fn handle(State(core): State<Arc<Core>>, request: Request<Body>) -> Reply 
         // Whatever it is, it is nothing that is served.
         return reply::status(&Status::resource_not_found(), pretty);
     };
-    let (verb, named) = match &route {
-        Route::Resource(resource) => {
-            (resource.verb.as_str(), Some((resource.group.clone(), resource.resource.clone())))
-        }
-        _ => ("get", None),
-    };
     let is_watch = matches!(&route, Route::Resource(resource) if resource.verb == Verb::Watch);
     let call = Call {
         registry: core.registry(),
@@ -78,18 +68,29 @@ async fn handle(State(core): State<Arc<Core>>, request: Request<Body>) -> Reply 
         pretty,
         user: Arc::default(),
     };
-    let reply = answer(call, route, peer, body).await.unwrap_or_else(|status| reply::status(&status, pretty));
     // Only what is served is named, whatever the answer: paths are the callers' to invent.
-    let registry = core.registry();
-    let served = named.as_ref().and_then(|(group, resource)| {
-        registry.all().iter().find(|known| *known.group == **group && *known.plural == **resource)
-    });
-    let named = served.map(|resource| (&*resource.group, &*resource.plural));
-    core.metrics.answered(verb, named, reply.status().as_u16(), (!is_watch).then(|| begun.elapsed()));
+    let (verb, resource) = match &route {
+        Route::Resource(route) => (
+            route.verb.as_str(),
+            call.registry.find(&route.group, &route.version, &route.resource).map(Arc::clone),
+        ),
+        _ => ("get", None),
+    };
+    let reply = answer(call, route, resource.as_ref(), peer, body)
+        .await
+        .unwrap_or_else(|status| reply::status(&status, pretty));
+    let took = (!is_watch).then(|| begun.elapsed());
+    core.metrics.answered(verb, resource.as_deref(), reply.status().as_u16(), took);
     reply
 }
 
-async fn answer(mut call: Call, route: Route, peer: Peer, body: Body) -> Result<Reply, Status> {
+async fn answer(
+    mut call: Call,
+    route: Route,
+    resource: Option<&Arc<Resource>>,
+    peer: Peer,
+    body: Body,
+) -> Result<Reply, Status> {
     if let Route::Health { endpoint, check } = &route {
         return Ok(about::health(&call, endpoint, check));
     }
@@ -97,7 +98,7 @@ async fn answer(mut call: Call, route: Route, peer: Peer, body: Body) -> Result<
     caller::authorize(&call, &route)?;
     let _place = call.core.place(&route)?;
     match route {
-        Route::Resource(route) => objects::answer(call, route, body).await,
+        Route::Resource(route) => objects::answer(&call, resource, &route, body).await,
         route => about::answer(&call, &route, body).await,
     }
 }

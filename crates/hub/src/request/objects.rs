@@ -8,19 +8,23 @@ use berth_hub_wire::media::{Endpoint, negotiate_at, negotiate_watch_at};
 use berth_hub_wire::{GetOptions, ListOptions, ResourceRoute, Shape, Status, TableOptions, Verb};
 use std::sync::Arc;
 
-use super::{Call, Reply, body, reply, review, sub, write};
+use super::{Call, body, review, sub, write};
 use crate::read::{self, Selection, Shaper, Watching};
 use crate::registry::Resource;
+use crate::reply::{self, Reply};
 use crate::resource::subresource::{self, Behaviour};
 
 /// The longest a watch lasts, whatever its client asks for.
 const WATCH_MAX: Duration = Duration::from_hours(24);
 
 /// Answers a request about a resource.
-pub(crate) async fn answer(call: Call, route: ResourceRoute, body: Body) -> Result<Reply, Status> {
-    let Some(resource) = call.registry.find(&route.group, &route.version, &route.resource).cloned() else {
-        return missing(&call, &route.group, &route.version);
-    };
+pub(crate) async fn answer(
+    call: &Call,
+    resource: Option<&Arc<Resource>>,
+    route: &ResourceRoute,
+    body: Body,
+) -> Result<Reply, Status> {
+    let Some(resource) = resource else { return missing(call, &route.group, &route.version) };
     // A namespaced resource has no objects outside of namespaces, and the other way round.
     // A namespace is in itself alone: under another one it would be reached with the rights that hold there.
     let placed = if route.is_namespace_object() {
@@ -29,12 +33,14 @@ pub(crate) async fn answer(call: Call, route: ResourceRoute, body: Body) -> Resu
         resource.namespaced || route.namespace.is_empty()
     };
     let addressed = !resource.namespaced || !route.namespace.is_empty() || route.name.is_empty();
-    let known = route.subresource.is_empty() || subresource::find(&resource, &route.subresource).is_some();
-    if placed && addressed && !known && route.rest.is_empty() && resource.is_custom() {
+    let known = route.subresource.is_empty() || subresource::find(resource, &route.subresource).is_some();
+    if placed && addressed && !known && resource.is_custom() {
         return Err(Status::not_found(resource.group_resource(), &route.name));
     }
-    if !placed || !addressed || !known || !route.rest.is_empty() {
-        return missing(&call, &route.group, &route.version);
+    // What follows a subresource of a custom resource is not looked at.
+    let ends = route.rest.is_empty() || resource.is_custom();
+    if !placed || !addressed || !known || !ends {
+        return missing(call, &route.group, &route.version);
     }
     if resource.is_stored()
         && route.subresource.is_empty()
@@ -47,36 +53,36 @@ pub(crate) async fn answer(call: Call, route: ResourceRoute, body: Body) -> Resu
         });
     }
     if !resource.is_stored() {
-        return review::answer(&call, &resource, &route, body).await;
+        return review::answer(call, resource, route, body).await;
     }
-    let behaviour = subresource::find(&resource, &route.subresource);
+    let behaviour = subresource::find(resource, &route.subresource);
     let addressed = !route.name.is_empty();
     let mut reply = match (behaviour, route.verb) {
-        (None | Some(Behaviour::Part(_)), Verb::Get) => get(&call, &resource, &route).await?,
-        (None, Verb::List) => list(&call, &resource, &route).await?,
-        (None, Verb::Watch) => watch(&call, &resource, &route)?,
+        (None | Some(Behaviour::Part(_)), Verb::Get) => get(call, resource, route).await?,
+        (None, Verb::List) => list(call, resource, route).await?,
+        (None, Verb::Watch) => watch(call, resource, route)?,
         (None, Verb::Create) if !addressed && (!resource.namespaced || !route.namespace.is_empty()) => {
-            let bytes = body::read(&call, body).await?;
-            write::create(&call, &resource, &route, &bytes).await?
+            let bytes = body::read(call, body).await?;
+            write::create(call, resource, route, &bytes).await?
         }
         (None | Some(Behaviour::Part(_)), Verb::Update) if addressed => {
-            let bytes = body::read(&call, body).await?;
-            write::update(&call, &resource, &route, &bytes).await?
+            let bytes = body::read(call, body).await?;
+            write::update(call, resource, route, &bytes).await?
         }
         (None | Some(Behaviour::Part(_)), Verb::Patch) if addressed => {
-            let bytes = body::read(&call, body).await?;
-            write::patch(&call, &resource, &route, &bytes).await?
+            let bytes = body::read(call, body).await?;
+            write::patch(call, resource, route, &bytes).await?
         }
         (None, Verb::Delete) => {
-            let bytes = body::read(&call, body).await?;
-            write::delete(&call, &resource, &route, &bytes).await?
+            let bytes = body::read(call, body).await?;
+            write::delete(call, resource, route, &bytes).await?
         }
         (None, Verb::DeleteCollection) => {
-            let bytes = body::read(&call, body).await?;
-            write::delete_collection(&call, &resource, &route, &bytes).await?
+            let bytes = body::read(call, body).await?;
+            write::delete_collection(call, resource, route, &bytes).await?
         }
         (Some(behaviour), _) if !matches!(behaviour, Behaviour::Part(_)) => {
-            sub::answer(&call, &resource, &route, behaviour, body).await?
+            sub::answer(call, resource, route, behaviour, body).await?
         }
         _ if !resource.is_custom() => return Err(Status::method_not_served()),
         (_, Verb::Update) => return Err(Status::bad_request("name must be provided")),
@@ -156,8 +162,8 @@ async fn list(call: &Call, resource: &Resource, route: &ResourceRoute) -> Result
 }
 
 fn watch(call: &Call, resource: &Arc<Resource>, route: &ResourceRoute) -> Result<Reply, Status> {
-    let options = ListOptions::parse(&call.query)?;
     let answer = negotiate_watch_at(call.accept().as_deref(), endpoint(resource, true))?;
+    let options = ListOptions::parse(&call.query)?;
     let mut selection = Selection::new(resource, &options)?;
     if !route.name.is_empty() {
         selection = selection.named(&route.name);

@@ -11,9 +11,10 @@ use berth_hub_wire::media::negotiate;
 use berth_hub_wire::{CreateOptions, ResourceRoute, Status, Verb, envelope};
 use serde_json::Value;
 
-use super::caller::refused;
-use super::{Call, Reply, body, reply};
+use super::{Call, body};
+use crate::refused::refused;
 use crate::registry::Resource;
+use crate::reply::{self, Reply};
 use crate::resource::meta;
 
 /// Answers a review.
@@ -45,7 +46,7 @@ pub(crate) async fn answer(
         "selfsubjectrulesreviews" => {
             core.with_policy(|policy| self_subject_rules_review(policy, &call.user, &question))
         }
-        "tokenreviews" => token_review(core.callers.authenticator(), &question, call.now, &**core),
+        "tokenreviews" => token_review(&core.authenticator, &question, call.now, &**core),
         "selfsubjectreviews" => Ok(self_subject_review(&call.user, call.now)),
         _ => return Err(Status::method_not_allowed(resource.group_resource(), route.verb.as_str())),
     };

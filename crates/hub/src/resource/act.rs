@@ -9,11 +9,9 @@ use jiff::Timestamp;
 
 use crate::registry::Resource;
 
-use super::lifecycle;
-
 /// One write to one object.
 #[derive(Debug, Clone, Copy)]
-pub struct Act<'a> {
+pub(crate) struct Act<'a> {
     /// The resource in the path.
     pub resource: &'a Resource,
     /// The namespace in the path, empty for cluster-scoped resources.
@@ -34,7 +32,7 @@ pub struct Act<'a> {
 
 /// Which part of an object a write may change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Part {
+pub(crate) enum Part {
     /// Everything but the status, where the status is a subresource.
     #[default]
     Whole,
@@ -48,7 +46,7 @@ pub enum Part {
 
 impl Part {
     /// The name of the subresource in paths and in managed fields.
-    pub fn subresource(self) -> Option<&'static str> {
+    pub(crate) fn subresource(self) -> Option<&'static str> {
         match self {
             Part::Whole => None,
             Part::Status => Some("status"),
@@ -60,7 +58,7 @@ impl Part {
 
 /// What only dice can give a new object. A fresh one is needed for every attempt at a generated name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mint {
+pub(crate) struct Mint {
     /// The uid.
     pub uid: String,
     /// The source of the generated suffix; see [`super::name::generate`].
@@ -69,22 +67,17 @@ pub struct Mint {
 
 impl Act<'_> {
     /// The time of the request as objects carry it.
-    pub fn stamp(&self) -> String {
+    pub(crate) fn stamp(&self) -> String {
         stamp(self.now)
     }
 
     /// The namespace an object of this resource has: none for cluster-scoped ones, whatever the path says.
-    pub fn object_namespace(&self) -> &str {
+    pub(crate) fn object_namespace(&self) -> &str {
         if self.resource.namespaced { self.namespace } else { "" }
     }
 
-    /// The namespace that admission is told: a namespace counts as lying in itself.
-    pub fn object_namespace_of_path(&self) -> &str {
-        if lifecycle::is_namespaces(self.resource) { self.name } else { self.object_namespace() }
-    }
-
     /// Calls `then` with the writer whose fields are tracked.
-    pub fn as_writer<T>(&self, operation: Operation, then: impl FnOnce(&Writer<'_>) -> T) -> T {
+    pub(crate) fn as_writer<T>(&self, operation: Operation, then: impl FnOnce(&Writer<'_>) -> T) -> T {
         let (api_version, now) = (self.form().gvk().api_version(), self.stamp());
         then(&Writer {
             manager: self.manager,
@@ -97,7 +90,7 @@ impl Act<'_> {
 }
 
 /// A time in the form of `metadata.creationTimestamp`: UTC, whole seconds.
-pub fn stamp(at: Timestamp) -> String {
+pub(crate) fn stamp(at: Timestamp) -> String {
     at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 

@@ -4,13 +4,14 @@
 //! conflicts are the merge crate's.
 
 use berth_hub_merge::{ApplyError, Operation};
-use berth_hub_wire::body;
-use berth_hub_wire::gotext::quote;
+use berth_hub_wire::body::cannot_be_handled;
+use berth_hub_wire::gotext::{json_kind, quote};
 use berth_hub_wire::{Cause, FieldValidation, Status};
 use serde_json::Value;
 
-use super::act::Act;
+use super::act::{Act, Part};
 use super::govalue::conversion_failure;
+use super::growth;
 use super::meta;
 use super::patch::Patch;
 use super::refusal;
@@ -26,19 +27,25 @@ pub(super) fn applied(
         return Err(Status::bad_request(format!(
             "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {} into Go value of \
              type map[string]interface {{}}",
-            body::go_kind(config)
+            json_kind(config)
         )));
     }
     check_type(act, config)?;
+    // Built-in kinds count when they are read, below.
+    if act.form().is_custom() {
+        let kind = act.form().gvk();
+        growth::check_values(config).map_err(|why| cannot_be_handled(&kind, &kind, &why))?;
+    }
     if meta::at(config, &["metadata", "managedFields"]).is_some_and(|fields| !fields.is_null()) {
         return Err(Status::bad_request("metadata.managedFields must be nil"));
     }
-    let Some(tracked) = act.form().tracked() else {
+    if act.part == Part::Scale && act.resource.is_custom() {
         return Err(refusal::bare(
             "failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, Kind=Scale) to \
              proper version: request to convert CR to an invalid group/version: autoscaling/v1",
         ));
-    };
+    }
+    let tracked = act.form().tracked();
     let reset = act.form().reset(act.part);
     let applied = act
         .as_writer(Operation::Apply, |writer| {
@@ -64,7 +71,7 @@ pub(super) fn applied(
     };
     // What the schema knows of a custom resource is asked later: unlike other writes, an apply is validated as it stands.
     let mut object = if act.form().is_custom() { applied } else { convert(act, config, applied)? };
-    act.form().fill_raw(&mut object);
+    act.form().fill_raw(&mut object)?;
     Ok((object, warnings))
 }
 

@@ -10,23 +10,30 @@ use super::condition;
 use super::meta;
 use super::refusal;
 
-/// The pod as bound to the node that a `Binding` names. `name` is the pod's in the path.
-pub fn decide(name: &str, binding: &Value, pod: &Value, now: Timestamp) -> Result<Value, Status> {
+/// What is wrong with a `Binding` whatever the pod is. `name` is the pod's in the path.
+pub(crate) fn check(name: &str, binding: &Value) -> Result<(), Status> {
     if meta::text(binding, "name") != name {
         return Err(Status::bad_request("name in URL does not match name in Binding object"));
     }
-    let target =
-        |field: &str| meta::at(binding, &["target", field]).and_then(Value::as_str).unwrap_or_default();
-    if !["", "Node"].contains(&target("kind")) {
+    if !["", "Node"].contains(&target(binding, "kind")) {
         let message = format!(
             "target.kind: Unsupported value: {:?}: supported values: \"Node\", \"<empty>\"",
-            target("kind")
+            target(binding, "kind")
         );
         return Err(refusal::bare(message));
     }
-    if target("name").is_empty() {
+    if target(binding, "name").is_empty() {
         return Err(refusal::bare("target.name: Required value"));
     }
+    Ok(())
+}
+
+fn target<'a>(binding: &'a Value, field: &str) -> &'a str {
+    meta::at(binding, &["target", field]).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The pod as bound to the node that a `Binding` names, which has been [checked](check).
+pub(crate) fn decide(name: &str, binding: &Value, pod: &Value, now: Timestamp) -> Result<Value, Status> {
     let pods = GroupResource::new("", "pods");
     for (field, word) in [("uid", "UID"), ("resourceVersion", "ResourceVersion")] {
         let (asked, found) = (meta::text(binding, field), meta::text(pod, field));
@@ -53,7 +60,7 @@ pub fn decide(name: &str, binding: &Value, pod: &Value, now: Timestamp) -> Resul
     }
     let mut bound = pod.clone();
     let fields = meta::map(&mut bound);
-    meta::child(fields, "spec").insert("nodeName".to_owned(), target("name").into());
+    meta::child(fields, "spec").insert("nodeName".to_owned(), target(binding, "name").into());
     meta::child(fields, "status").remove("nominatedNodeName");
     for field in ["annotations", "labels"] {
         let added = meta::at(binding, &["metadata", field]).and_then(Value::as_object);
@@ -141,5 +148,17 @@ mod tests {
         let mut deleted = pod();
         deleted["metadata"]["deletionTimestamp"] = "2026-11-15T22:50:54Z".into();
         assert!(decide("p", &binding(), &deleted, now()).unwrap_err().message.contains("is being deleted"));
+    }
+
+    #[test]
+    fn a_binding_is_judged_before_its_pod_is_looked_for() {
+        let told = |name: &str, binding: &Value| check(name, binding).unwrap_err().message;
+        assert_eq!(told("q", &binding()), "name in URL does not match name in Binding object");
+        let mut odd = binding();
+        odd["target"] = json!({"kind": "Pod", "name": "n1"});
+        assert!(told("p", &odd).starts_with("target.kind: Unsupported value: \"Pod\""));
+        odd["target"] = json!({"kind": "Node"});
+        assert_eq!(told("p", &odd), "target.name: Required value");
+        assert_eq!(check("p", &binding()), Ok(()));
     }
 }

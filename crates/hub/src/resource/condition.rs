@@ -9,7 +9,7 @@ use super::act::stamp;
 use super::meta;
 
 /// Puts a condition in the place of the one of its type, or at the end.
-pub fn set(object: &mut Value, mut condition: Value, now: Timestamp) {
+pub(crate) fn set(object: &mut Value, mut condition: Value, now: Timestamp) {
     let status = meta::child(meta::map(object), "status");
     let list = status.entry("conditions").or_insert_with(|| Value::Array(Vec::new()));
     if !list.is_array() {
@@ -29,18 +29,18 @@ pub fn set(object: &mut Value, mut condition: Value, now: Timestamp) {
 }
 
 /// The condition of a type.
-pub fn find<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
+pub(crate) fn find<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
     let conditions = meta::at(object, &["status", "conditions"])?.as_array()?;
     conditions.iter().find(|condition| condition.get("type").and_then(Value::as_str) == Some(kind))
 }
 
 /// A text of a condition, empty when absent.
-pub fn text<'a>(condition: &'a Value, field: &str) -> &'a str {
+pub(crate) fn text<'a>(condition: &'a Value, field: &str) -> &'a str {
     condition.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// Whether the condition of a type holds.
-pub fn is_true(object: &Value, kind: &str) -> bool {
+pub(crate) fn is_true(object: &Value, kind: &str) -> bool {
     find(object, kind).is_some_and(|condition| text(condition, "status") == "True")
 }
 

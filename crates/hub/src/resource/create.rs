@@ -22,7 +22,7 @@ use super::rules;
 use super::sent::{receive, said_revision, settle_namespace};
 
 /// The first half: from the body to the object that mutating admission sees.
-pub fn begin(act: &Act<'_>, sent: Decoded) -> Result<Pending, Status> {
+pub(crate) fn begin(act: &Act<'_>, sent: Decoded) -> Result<Pending, Status> {
     let (mut object, mut warnings) = receive(act, sent)?;
     wipe(&mut object);
     settle_namespace(act, &mut object)?;
@@ -33,7 +33,7 @@ pub fn begin(act: &Act<'_>, sent: Decoded) -> Result<Pending, Status> {
 
 /// The second half: from what mutating admission left to the object to commit. To be called again with a fresh mint when
 /// a generated name is taken, up to [`name::GENERATE_ATTEMPTS`] times in all.
-pub fn finish(act: &Act<'_>, pending: Pending, mint: &Mint) -> Result<Outcome, Status> {
+pub(crate) fn finish(act: &Act<'_>, pending: Pending, mint: &Mint) -> Result<Outcome, Status> {
     let (mut object, raw, mut warnings) = pending.take();
     if raw {
         object = readmit(act, object)?;
@@ -79,7 +79,7 @@ pub(super) fn readmit(act: &Act<'_>, object: Value) -> Result<Value, Status> {
     if !act.form().is_custom() {
         object = trim(act, object)?;
     }
-    act.form().fill_raw(&mut object);
+    act.form().fill_raw(&mut object)?;
     Ok(object)
 }
 
@@ -90,7 +90,7 @@ pub(super) fn trim(act: &Act<'_>, object: Value) -> Result<Value, Status> {
 
 /// Fills in who manages what for everything but apply.
 pub(super) fn track(act: &Act<'_>, live: Option<&Value>, object: &mut Value) {
-    let Some(tracked) = act.form().tracked() else { return };
+    let tracked = act.form().tracked();
     let reset = act.form().reset(act.part);
     act.as_writer(Operation::Update, |writer| {
         berth_hub_merge::track_update(live, object, tracked, writer, reset);
@@ -243,6 +243,16 @@ mod tests {
                 "code": 422,
             })
         );
+    }
+
+    #[test]
+    fn a_body_of_another_kind_gets_no_defaults() {
+        let placements = placements();
+        let mut body = placement("p3", json!({"foo": 1}));
+        body["kind"] = "Foo".into();
+        let pending = begin(&act(&placements, ""), sent(&placements, &body.to_string())).unwrap();
+        let (object, ..) = pending.take();
+        assert_eq!(object["spec"], json!({"foo": 1}));
     }
 
     #[test]

@@ -12,28 +12,27 @@ use serde_json::Value;
 use crate::registry::{CustomVersion, Resource, ScalePaths};
 
 use super::act::Part;
-use super::{govalue, meta};
+use super::{govalue, growth, meta};
 
 /// Finalizers that need no domain.
 const STANDARD_FINALIZERS: [&str; 3] = ["orphan", "foregroundDeletion", "kubernetes"];
 
-/// The object cut to its schema, and the strict errors for what was cut. Fails when its metadata cannot be read.
+/// The object cut to its schema, and the strict errors for what was cut. Fails when its metadata cannot be read or it
+/// holds too many values.
 pub(super) fn fit(
     resource: &Resource,
     version: &CustomVersion,
     mut object: Value,
 ) -> Result<(Value, Vec<String>), String> {
+    growth::check_values(&object)?;
     let misfit = object.get("metadata").and_then(|metadata| metadata_misfits(metadata).into_iter().next());
     if let Some(misfit) = misfit {
         return Err(misfit.message);
     }
     let mut unknown =
         berth_schema::coerce_metadata(&mut object, None).map_err(|problem| problem.to_string())?;
-    let kind = object.get("kind").and_then(Value::as_str).unwrap_or_default();
-    let group =
-        object.get("apiVersion").and_then(Value::as_str).and_then(|said| split_api_version(said).ok());
     // Objects of another kind are refused by validation, as they were sent.
-    if kind == &*resource.kind && group.is_some_and(|(group, _)| group == &*resource.group) {
+    if is_of(resource, &object) {
         let schema = version.arena.schema(version.root);
         unknown.extend(berth_schema::prune(&mut object, schema, &PruneOptions::default()));
         berth_schema::drop_nulls(&mut object, schema);
@@ -46,9 +45,20 @@ pub(super) fn fit(
     Ok((object, errors))
 }
 
-/// Fills in the schema's defaults.
-pub(super) fn fill(version: &CustomVersion, object: &mut Value) {
-    berth_schema::prepare(object, version.arena.schema(version.root));
+/// Fills in the schema's defaults, where it is the object's schema.
+pub(super) fn fill(resource: &Resource, version: &CustomVersion, object: &mut Value) -> Result<(), Status> {
+    if !is_of(resource, object) {
+        return Ok(());
+    }
+    let (schema, allowance) = (version.arena.schema(version.root), growth::allowance(object));
+    berth_schema::prepare_within(object, schema, allowance).map_err(growth::refused)
+}
+
+/// Whether an object says that it is of the resource's kind, in whatever version.
+fn is_of(resource: &Resource, object: &Value) -> bool {
+    let said = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
+    said("kind") == &*resource.kind
+        && split_api_version(said("apiVersion")).is_ok_and(|(group, _)| group == &*resource.group)
 }
 
 /// A new object has no status where the status is a subresource, and is the first of its generations.
@@ -91,16 +101,17 @@ pub(super) fn check_create(
     object: &Value,
 ) -> Result<(), Status> {
     let mut problems = type_problems(resource, object);
+    let schema = version.arena.schema(version.root);
     if problems.is_empty() {
-        let schema = version.arena.schema(version.root);
         problems = berth_schema::validate_metadata(object, &metadata_rules(resource));
         problems.extend(berth_schema::validate(object, schema));
         problems.extend(scale_spec_problems(version.scale.as_ref(), object));
         problems.extend(scale_status_problems(version.scale.as_ref(), object));
-        problems.extend(berth_schema::validate_embedded(object, schema));
-        problems.extend(berth_schema::validate_list_types(object, schema));
-        problems.extend(rule_problems(version, &problems, object, None));
     }
+    // An object of another kind is not held against the schema, but against what the schema says beyond OpenAPI.
+    problems.extend(berth_schema::validate_embedded(object, schema));
+    problems.extend(berth_schema::validate_list_types(object, schema));
+    problems.extend(rule_problems(version, &problems, object, None));
     refuse(resource, object, &problems)?;
     // Upstream asks again, in terms any kind shares; only what the first round let through can turn up here.
     refuse(resource, object, &berth_schema::validate_metadata(object, &common_rules(resource)))
@@ -131,15 +142,15 @@ pub(super) fn check_update(
             own.extend(scale_spec_problems(version.scale.as_ref(), object));
         }
         own.extend(scale_status_problems(version.scale.as_ref(), object));
-        if part != Part::Status {
-            own.extend(berth_schema::validate_embedded(object, schema));
-        }
-        // Lists that were wrong before may stay so.
-        if berth_schema::validate_list_types(live, schema).is_empty() {
-            own.extend(berth_schema::validate_list_types(object, schema));
-        }
-        own.extend(rule_problems(version, &own, object, Some(live)));
     }
+    if part != Part::Status {
+        own.extend(berth_schema::validate_embedded(object, schema));
+    }
+    // Lists that were wrong before may stay so.
+    if berth_schema::validate_list_types(live, schema).is_empty() {
+        own.extend(berth_schema::validate_list_types(object, schema));
+    }
+    own.extend(rule_problems(version, &own, object, Some(live)));
     problems.extend(own);
     refuse(resource, object, &problems)
 }

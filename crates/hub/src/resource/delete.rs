@@ -19,15 +19,15 @@ use super::meta;
 use super::outcome::{ACCEPTED, Answer, OK, Outcome, Step};
 
 /// The finalizer that keeps an owner until its dependents are gone.
-pub const FOREGROUND: &str = "foregroundDeletion";
+pub(crate) const FOREGROUND: &str = "foregroundDeletion";
 /// The finalizer that keeps an owner until its dependents are set free.
-pub const ORPHAN: &str = "orphan";
+pub(crate) const ORPHAN: &str = "orphan";
 /// The finalizer that keeps a definition until its objects are gone.
-pub const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
+pub(crate) const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 
 /// What a deletion asks for, as validated by the wire.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Terms {
+pub(crate) struct Terms {
     /// Only this incarnation.
     pub uid: Option<String>,
     /// Only this state.
@@ -54,7 +54,7 @@ impl From<&DeleteOptions> for Terms {
 
 /// Whether the live object is the one that the terms mean. [`decide`] checks this too; callers that ask webhooks do it
 /// first.
-pub fn check(act: &Act<'_>, terms: &Terms, live: &Value) -> Result<(), Status> {
+pub(crate) fn check(act: &Act<'_>, terms: &Terms, live: &Value) -> Result<(), Status> {
     let name = meta::text(live, "name");
     let special = is_namespaces(act.resource) || is_definitions(act.resource);
     // Most kinds name the kind where the plural belongs.
@@ -103,7 +103,7 @@ pub fn check(act: &Act<'_>, terms: &Terms, live: &Value) -> Result<(), Status> {
 }
 
 /// What deleting the live object on these terms comes to.
-pub fn decide(act: &Act<'_>, terms: &Terms, live: &Value) -> Result<Outcome, Status> {
+pub(crate) fn decide(act: &Act<'_>, terms: &Terms, live: &Value) -> Result<Outcome, Status> {
     check(act, terms, live)?;
     if is_namespaces(act.resource) {
         if !meta::deleting(live) {
@@ -121,7 +121,10 @@ pub fn decide(act: &Act<'_>, terms: &Terms, live: &Value) -> Result<Outcome, Sta
     if grace == Grace::Pending {
         return Ok(accepted(pending_answer(act.resource, live), terms));
     }
-    if let Some(finalizers) = finalizers_for(terms, &object) {
+    // Nothing depends on events.
+    if act.resource.storage.as_str() != "events"
+        && let Some(finalizers) = finalizers_for(terms, &object)
+    {
         meta::set_finalizers(&mut object, finalizers);
     }
     let held = !meta::finalizers(&object).is_empty();
@@ -149,7 +152,7 @@ pub fn decide(act: &Act<'_>, terms: &Terms, live: &Value) -> Result<Outcome, Sta
 }
 
 /// Whether an update that leaves the object like this completes a deletion under way.
-pub fn completes(resource: &Resource, new: &Value, live: &Value) -> bool {
+pub(crate) fn completes(resource: &Resource, new: &Value, live: &Value) -> bool {
     meta::finalizers(new).is_empty()
         && meta::deleting(live)
         && meta::number(live, "deletionGracePeriodSeconds").unwrap_or(0) == 0
@@ -157,7 +160,7 @@ pub fn completes(resource: &Resource, new: &Value, live: &Value) -> bool {
 }
 
 /// The `Status` that says an object is gone.
-pub fn gone(resource: &Resource, last: &Value) -> Status {
+pub(crate) fn gone(resource: &Resource, last: &Value) -> Status {
     Status::success(Details {
         name: meta::text(last, "name").to_owned(),
         group: resource.group.to_string(),
@@ -340,12 +343,12 @@ fn accepted(mut outcome: Outcome, terms: &Terms) -> Outcome {
 }
 
 /// Whether this is the resource of definitions.
-pub fn is_definitions(resource: &Resource) -> bool {
+pub(crate) fn is_definitions(resource: &Resource) -> bool {
     &*resource.group == "apiextensions.k8s.io" && &*resource.plural == "customresourcedefinitions"
 }
 
 /// Whether this is the resource of pods.
-pub fn is_pods(resource: &Resource) -> bool {
+pub(crate) fn is_pods(resource: &Resource) -> bool {
     resource.group.is_empty() && &*resource.plural == "pods"
 }
 

@@ -7,9 +7,8 @@ use berth_hub_wire::{Cause, GroupResource, LabelSelector, Status};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::keep::budget;
-
 use super::act::{Act, stamp};
+use super::budget;
 use super::condition;
 use super::delete::{self, Terms};
 use super::meta;
@@ -23,7 +22,7 @@ const RETRY_AFTER_SECONDS: i32 = 10;
 
 /// What evicting a pod comes to. All of it is one commit; on a conflict everything is read and decided again.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Eviction {
+pub(crate) struct Eviction {
     /// The budget with one disruption less, to be written where it was read. Absent when none is charged, and in dry runs.
     pub budget: Option<Value>,
     /// What happens to the pod. Empty in dry runs, and when it is on its way already.
@@ -32,7 +31,7 @@ pub struct Eviction {
 
 /// The body of an eviction after its checks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Order {
+pub(crate) struct Order {
     /// How to delete.
     pub terms: Terms,
     /// Whether nothing may be kept, said in the query or in the body.
@@ -41,7 +40,7 @@ pub struct Order {
 
 /// Reads an `Eviction` posted to the pod of this name. `terms` are what the wire made of its `deleteOptions`, and
 /// `body_dry_run` what they say about dry runs.
-pub fn read(
+pub(crate) fn read(
     name: &str,
     body: &Value,
     terms: Terms,
@@ -55,7 +54,12 @@ pub fn read(
 }
 
 /// What the order comes to for a pod and all budgets of its namespace. `act` is about the pod.
-pub fn decide(act: &Act<'_>, order: &Order, pod: &Value, budgets: &[Value]) -> Result<Eviction, Status> {
+pub(crate) fn decide(
+    act: &Act<'_>,
+    order: &Order,
+    pod: &Value,
+    budgets: &[Value],
+) -> Result<Eviction, Status> {
     let phase = meta::at(pod, &["status", "phase"]).and_then(Value::as_str).unwrap_or_default();
     if matches!(phase, "Succeeded" | "Failed" | "Pending") || meta::deleting(pod) {
         // Such a pod serves nobody, so no budget has a say.
@@ -88,14 +92,14 @@ pub fn decide(act: &Act<'_>, order: &Order, pod: &Value, budgets: &[Value]) -> R
 }
 
 /// The answer to an eviction or binding that was done.
-pub fn done() -> Status {
+pub(crate) fn done() -> Status {
     let mut status = Status::success(berth_hub_wire::Details::default()).with_code(201);
     status.details = None;
     status
 }
 
 /// 429 while it cannot be known whether the budget allows it.
-pub fn try_again(budget: &str) -> Status {
+pub(crate) fn try_again(budget: &str) -> Status {
     Status::too_many_requests(
         "Cannot evict pod as it would violate the pod's disruption budget.",
         RETRY_AFTER_SECONDS,

@@ -9,7 +9,7 @@ use berth_hub_wire::{FieldValidation, Status};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::registry::{CustomVersion, Origin, Resource};
+use crate::registry::{CustomVersion, Head, Origin, Resource};
 
 use super::act::{Act, Mint, Part};
 use super::outcome::{Outcome, Step};
@@ -70,6 +70,7 @@ fn custom(subresources: Value) -> Resource {
         categories: Vec::new(),
         namespaced: true,
         storage: ResourceKey::new(GROUP, "placements"),
+        head: Head::new(GROUP, "v1beta1", "Placement"),
         origin: Origin::Custom(Arc::new(compiled)),
     }
 }

@@ -8,8 +8,8 @@ use std::sync::OnceLock;
 
 use berth_hub_kinds::{Builtins, TypeId, conform, defaults, strategy};
 use berth_hub_merge::ObjectType;
-use berth_hub_wire::GroupVersionKind;
 use berth_hub_wire::gotext::quote;
+use berth_hub_wire::{GroupVersionKind, Status};
 use berth_schema::Schema;
 use serde_json::Value;
 
@@ -17,7 +17,7 @@ use crate::registry::{Origin, Resource};
 
 use super::act::{Act, Part};
 use super::delete::is_definitions;
-use super::{custom, meta};
+use super::{custom, growth, meta};
 
 /// What bodies at a path are read as.
 #[derive(Debug, Clone, Copy)]
@@ -25,12 +25,12 @@ pub(super) enum Form<'a> {
     /// Objects of the resource.
     Of(&'a Resource),
     /// Scales of the resource's objects.
-    Scale(&'a Resource),
+    Scale,
 }
 
 impl<'a> Act<'a> {
     pub(super) fn form(&self) -> Form<'a> {
-        if self.part == Part::Scale { Form::Scale(self.resource) } else { Form::Of(self.resource) }
+        if self.part == Part::Scale { Form::Scale } else { Form::Of(self.resource) }
     }
 }
 
@@ -39,7 +39,7 @@ impl<'a> Form<'a> {
     pub(super) fn gvk(self) -> GroupVersionKind {
         match self {
             Form::Of(resource) => resource.gvk(),
-            Form::Scale(_) => GroupVersionKind::new("autoscaling", "v1", "Scale"),
+            Form::Scale => GroupVersionKind::new("autoscaling", "v1", "Scale"),
         }
     }
 
@@ -51,7 +51,7 @@ impl<'a> Form<'a> {
     /// Reads a value as an object of this form: what it does not know is cut away, with a strict error for each.
     pub(super) fn fit(self, object: Value) -> Result<(Value, Vec<String>), String> {
         let type_id = match self {
-            Form::Scale(_) => scale_type(),
+            Form::Scale => scale_type(),
             Form::Of(resource) => match &resource.origin {
                 Origin::Custom(version) => return custom::fit(resource, version, object),
                 Origin::Builtin(kind) => kind.type_id,
@@ -66,12 +66,12 @@ impl<'a> Form<'a> {
         Ok((object, unknown.collect()))
     }
 
-    /// Fills in defaults.
-    pub(super) fn fill(self, object: &mut Value) {
+    /// Fills in defaults. Fails when those of a definition add too much.
+    pub(super) fn fill(self, object: &mut Value) -> Result<(), Status> {
         match self {
-            Form::Scale(_) => {}
+            Form::Scale => {}
             Form::Of(resource) => match &resource.origin {
-                Origin::Custom(version) => custom::fill(version, object),
+                Origin::Custom(version) => custom::fill(resource, version, object)?,
                 Origin::Builtin(kind) => {
                     defaults::apply(kind, object);
                     if is_definitions(resource) {
@@ -80,13 +80,15 @@ impl<'a> Form<'a> {
                 }
             },
         }
+        Ok(())
     }
 
     /// Fills in defaults where the object may have more than its form knows; nothing is taken away.
-    pub(super) fn fill_raw(self, object: &mut Value) {
+    pub(super) fn fill_raw(self, object: &mut Value) -> Result<(), Status> {
         match self {
             Form::Of(resource) if resource.is_custom() => {
-                berth_schema::apply_defaults(object, resource.schema());
+                let allowance = growth::allowance(object);
+                berth_schema::apply_defaults(object, resource.schema(), allowance).map_err(growth::refused)
             }
             form => form.fill(object),
         }
@@ -96,21 +98,22 @@ impl<'a> Form<'a> {
     pub(super) fn schema(self) -> Schema<'a> {
         match self {
             Form::Of(resource) => resource.typed_schema(),
-            Form::Scale(_) => Builtins::load().schema(scale_type()),
+            Form::Scale => Builtins::load().schema(scale_type()),
         }
     }
 
-    /// The type by which fields are owned; `None` where the real server does not track them.
-    pub(super) fn tracked(self) -> Option<ObjectType<'a>> {
+    /// The type by which fields are owned.
+    pub(super) fn tracked(self) -> ObjectType<'a> {
         let type_id = match self {
-            Form::Scale(resource) if resource.is_custom() => return None,
-            Form::Scale(_) => scale_type(),
-            Form::Of(resource) => match resource.builtin() {
-                None => return Some(ObjectType::custom(self.schema())),
-                Some(kind) => kind.type_id,
+            Form::Scale => scale_type(),
+            Form::Of(resource) => match &resource.origin {
+                Origin::Custom(version) => {
+                    return ObjectType::custom(self.schema()).with_versions(&**version);
+                }
+                Origin::Builtin(kind) => kind.type_id,
             },
         };
-        Some(ObjectType::builtin(self.schema(), zero(type_id)))
+        ObjectType::builtin(self.schema(), zero(type_id)).alone()
     }
 
     /// The fields that a writer of this part cannot own.
@@ -141,4 +144,54 @@ fn scale_type() -> TypeId {
     *SCALE.get_or_init(|| {
         Builtins::load().types.find("autoscaling.v1.Scale").expect("scales are in the table of types")
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use berth_hub_wire::PatchType;
+    use serde_json::json;
+
+    use super::*;
+    use crate::resource::fixtures::{act, builtin, patched, placement, placements, stored, updated};
+
+    /// The object with one entry more, of a version.
+    fn with_entry(mut live: Value, version: &str) -> Value {
+        let entries = live["metadata"]["managedFields"].as_array_mut().unwrap();
+        entries.push(
+            json!({"manager": "other", "operation": "Update", "apiVersion": version, "fieldsType": "FieldsV1",
+            "fieldsV1": {"f:metadata": {"f:labels": {"f:a": {}}}}, "time": "2026-11-15T22:50:54Z"}),
+        );
+        live
+    }
+
+    #[test]
+    fn a_built_in_kind_forgets_entries_of_versions_it_has_not() {
+        let maps = builtin("", "configmaps");
+        let act = Act { manager: "m2", ..act(&maps, "m") };
+        let live = stored(&act, &json!({"metadata": {"name": "m"}, "data": {"a": "b"}}), "5");
+        let live = with_entry(live, "example.com/v1");
+        let body = json!({"metadata": {"name": "m"}, "data": {"a": "c"}});
+        let outcome = updated(&act, &body, Some(&live)).unwrap();
+        let entries = outcome.object().unwrap()["metadata"]["managedFields"].as_array().unwrap().clone();
+        assert!(!entries.is_empty());
+        assert!(entries.iter().all(|entry| entry["apiVersion"] == "v1"), "{entries:?}");
+    }
+
+    #[test]
+    fn a_definition_does_not_forget_a_version_silently() {
+        let placements = placements();
+        let act = act(&placements, "p1");
+        let live = stored(&act, &placement("p1", json!({"numberOfClusters": 3})), "5");
+        let gone = "cluster.open-cluster-management.io/v1alpha1";
+        let live = with_entry(live, gone);
+        let mut body = placement("p1", json!({"numberOfClusters": 4}));
+        body["metadata"]["resourceVersion"] = "5".into();
+        let outcome = updated(&act, &body, Some(&live)).unwrap();
+        assert_eq!(outcome.object().unwrap()["metadata"].get("managedFields"), None);
+        let config = placement("p1", json!({"numberOfClusters": 4})).to_string();
+        assert_eq!(
+            patched(&act, PatchType::Apply, &config, Some(&live)).unwrap_err().message,
+            format!("request to convert CR to an invalid group/version: {gone}")
+        );
+    }
 }

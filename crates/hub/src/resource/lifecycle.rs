@@ -10,13 +10,13 @@ use crate::registry::Resource;
 use super::meta;
 
 /// Namespaces that cannot be deleted.
-pub const UNDELETABLE: [&str; 3] = ["default", "kube-system", "kube-public"];
+pub(crate) const UNDELETABLE: [&str; 3] = ["default", "kube-system", "kube-public"];
 /// Namespaces that exist from the start.
-pub const INITIAL: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
+pub(crate) const INITIAL: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
 /// What is about to be done to an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Intent {
+pub(crate) enum Intent {
     /// Make it.
     Create,
     /// Change it.
@@ -26,7 +26,7 @@ pub enum Intent {
 }
 
 /// Whether the namespaces allow this. `holder` is the object's namespace; it is not asked for where none is needed.
-pub fn check(
+pub(crate) fn check(
     resource: &Resource,
     namespace: &str,
     name: &str,
@@ -64,7 +64,7 @@ pub fn check(
 }
 
 /// Whether [`check`] looks at the namespace object at all, so that callers need not read it.
-pub fn needs_namespace(resource: &Resource, namespace: &str, intent: Intent) -> bool {
+pub(crate) fn needs_namespace(resource: &Resource, namespace: &str, intent: Intent) -> bool {
     // A review of access must not tell who asks whether the namespace exists.
     let review =
         &*resource.group == "authorization.k8s.io" && &*resource.plural == "localsubjectaccessreviews";
@@ -72,7 +72,7 @@ pub fn needs_namespace(resource: &Resource, namespace: &str, intent: Intent) -> 
 }
 
 /// Whether this is the resource of namespaces themselves.
-pub fn is_namespaces(resource: &Resource) -> bool {
+pub(crate) fn is_namespaces(resource: &Resource) -> bool {
     resource.group.is_empty() && &*resource.plural == "namespaces"
 }
 

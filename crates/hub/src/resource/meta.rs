@@ -6,39 +6,39 @@
 use serde_json::{Map, Value};
 
 /// A text field of the metadata, empty when absent.
-pub fn text<'a>(object: &'a Value, field: &str) -> &'a str {
+pub(crate) fn text<'a>(object: &'a Value, field: &str) -> &'a str {
     object.get("metadata").and_then(|meta| meta.get(field)).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// A whole number of the metadata.
-pub fn number(object: &Value, field: &str) -> Option<i64> {
+pub(crate) fn number(object: &Value, field: &str) -> Option<i64> {
     object.get("metadata")?.get(field)?.as_i64()
 }
 
 /// The finalizers, in order.
-pub fn finalizers(object: &Value) -> Vec<&str> {
+pub(crate) fn finalizers(object: &Value) -> Vec<&str> {
     strings(object.get("metadata").and_then(|meta| meta.get("finalizers")))
 }
 
 /// The texts in a list.
-pub fn strings(list: Option<&Value>) -> Vec<&str> {
+pub(crate) fn strings(list: Option<&Value>) -> Vec<&str> {
     list.and_then(Value::as_array)
         .map(|items| items.iter().filter_map(Value::as_str).collect())
         .unwrap_or_default()
 }
 
 /// Whether deletion has begun.
-pub fn deleting(object: &Value) -> bool {
+pub(crate) fn deleting(object: &Value) -> bool {
     !text(object, "deletionTimestamp").is_empty()
 }
 
 /// The metadata, made an object if it is none.
-pub fn of(object: &mut Value) -> &mut Map<String, Value> {
+pub(crate) fn of(object: &mut Value) -> &mut Map<String, Value> {
     child(map(object), "metadata")
 }
 
 /// Sets a field of the metadata, or removes it.
-pub fn set(object: &mut Value, field: &str, value: Option<Value>) {
+pub(crate) fn set(object: &mut Value, field: &str, value: Option<Value>) {
     let meta = of(object);
     match value {
         Some(value) => {
@@ -51,18 +51,18 @@ pub fn set(object: &mut Value, field: &str, value: Option<Value>) {
 }
 
 /// Sets the finalizers; none of them removes the field.
-pub fn set_finalizers(object: &mut Value, finalizers: Vec<String>) {
+pub(crate) fn set_finalizers(object: &mut Value, finalizers: Vec<String>) {
     let value = (!finalizers.is_empty()).then(|| finalizers.into());
     set(object, "finalizers", value);
 }
 
 /// A field that is an object, made one if it is none.
-pub fn child<'a>(parent: &'a mut Map<String, Value>, field: &str) -> &'a mut Map<String, Value> {
+pub(crate) fn child<'a>(parent: &'a mut Map<String, Value>, field: &str) -> &'a mut Map<String, Value> {
     map(parent.entry(field).or_insert_with(|| Value::Object(Map::new())))
 }
 
 /// The value as an object, made one if it is none.
-pub fn map(value: &mut Value) -> &mut Map<String, Value> {
+pub(crate) fn map(value: &mut Value) -> &mut Map<String, Value> {
     if !value.is_object() {
         *value = Value::Object(Map::new());
     }
@@ -70,12 +70,12 @@ pub fn map(value: &mut Value) -> &mut Map<String, Value> {
 }
 
 /// The value at a path of fields.
-pub fn at<'a>(object: &'a Value, path: &[&str]) -> Option<&'a Value> {
+pub(crate) fn at<'a>(object: &'a Value, path: &[&str]) -> Option<&'a Value> {
     path.iter().try_fold(object, |value, field| value.get(field))
 }
 
 /// Whether two objects are the same in all fields but one.
-pub fn same_except(a: Option<&Value>, b: Option<&Value>, field: &str) -> bool {
+pub(crate) fn same_except(a: Option<&Value>, b: Option<&Value>, field: &str) -> bool {
     let (Some(Value::Object(a)), Some(Value::Object(b))) = (a, b) else { return a == b };
     let others = |map: &Map<String, Value>| map.len() - usize::from(map.contains_key(field));
     others(a) == others(b) && a.iter().all(|(key, value)| key == field || b.get(key) == Some(value))

@@ -13,38 +13,40 @@
 //! changes nothing, when it completes a deletion. No I/O, no clock, no dice: the same input gives the same outcome.
 //! Never asks which kind an object is, except where a behaviour is registered for it.
 
-pub mod act;
+pub(crate) mod act;
 mod apply;
-pub mod binding;
-pub mod condition;
-pub mod create;
+pub(crate) mod binding;
+pub(crate) mod budget;
+pub(crate) mod condition;
+pub(crate) mod create;
 mod custom;
-pub mod delete;
-pub mod eviction;
+pub(crate) mod definition;
+pub(crate) mod delete;
+pub(crate) mod eviction;
 #[cfg(test)]
 mod fixtures;
 pub(crate) mod form;
 mod govalue;
-pub mod lifecycle;
-pub mod meta;
-pub mod name;
-pub mod outcome;
+pub(crate) mod growth;
+pub(crate) mod lifecycle;
+pub(crate) mod meta;
+pub(crate) mod name;
+pub(crate) mod outcome;
 mod owners;
-pub mod patch;
+pub(crate) mod patch;
 #[cfg(test)]
 mod properties;
-pub mod refusal;
+pub(crate) mod refusal;
 mod rules;
-pub mod scale;
+pub(crate) mod scale;
 mod sent;
-pub mod subresource;
-pub mod update;
+pub(crate) mod subresource;
+pub(crate) mod update;
 
-pub use act::{Act, Mint, Part};
-pub use berth_hub_wire::{FieldValidation, Propagation};
-pub use delete::Terms;
-pub use outcome::{Answer, Outcome, Pending, Step};
-pub use patch::Patch;
-pub use rules::at_rest;
-pub use sent::warnings as warnings_of_body;
-pub use subresource::Behaviour;
+pub(crate) use act::{Act, Mint, Part};
+pub(crate) use berth_hub_wire::Propagation;
+pub(crate) use delete::Terms;
+pub(crate) use outcome::{Answer, Outcome, Pending, Step};
+pub(crate) use patch::Patch;
+pub(crate) use rules::at_rest;
+pub(crate) use sent::{posted, warnings as warnings_of_body};

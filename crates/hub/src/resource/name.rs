@@ -9,10 +9,10 @@ const SUFFIX_CHARACTERS: usize = 5;
 /// What is kept of the base, in bytes: a label's 63 less the suffix.
 const BASE_LIMIT_BYTES: usize = 63 - SUFFIX_CHARACTERS;
 /// How often a create is tried with fresh names before a collision is reported.
-pub const GENERATE_ATTEMPTS: usize = 8;
+pub(crate) const GENERATE_ATTEMPTS: usize = 8;
 
 /// The name made of `generateName` and a suffix of five characters taken from `random`.
-pub fn generate(base: &str, random: u64) -> String {
+pub(crate) fn generate(base: &str, random: u64) -> String {
     let end =
         (0..=base.len().min(BASE_LIMIT_BYTES)).rev().find(|&end| base.is_char_boundary(end)).unwrap_or(0);
     let mut name = base[..end].to_owned();

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 /// What a request comes to.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Outcome {
+pub(crate) struct Outcome {
     /// What to commit, in order and atomically. Empty when nothing changes. All steps are about the same object.
     pub steps: Vec<Step>,
     /// What to say.
@@ -20,7 +20,7 @@ pub struct Outcome {
 
 /// One change to the object.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Step {
+pub(crate) enum Step {
     /// Keep it; there must be none yet.
     Create(Value),
     /// Keep this state; the object must be the one that was read.
@@ -31,7 +31,7 @@ pub enum Step {
 
 /// What the answer's body is.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Answer {
+pub(crate) enum Answer {
     /// The object as the last step leaves it, with the revision the store gives it. In a dry run, as the step holds it.
     Written,
     /// The object as it was read.
@@ -44,7 +44,7 @@ pub enum Answer {
 
 /// An object on its way, between the two halves of a write: the caller lets mutating admission change it here.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Pending {
+pub(crate) struct Pending {
     object: Value,
     /// Whether it was not read through the schema as it stands: it comes from mutating admission, or from an apply.
     raw: bool,
@@ -55,26 +55,26 @@ pub struct Pending {
 }
 
 /// OK.
-pub const OK: u16 = 200;
+pub(crate) const OK: u16 = 200;
 /// Created.
-pub const CREATED: u16 = 201;
+pub(crate) const CREATED: u16 = 201;
 /// Accepted: deletion goes on after the answer.
-pub const ACCEPTED: u16 = 202;
+pub(crate) const ACCEPTED: u16 = 202;
 
 impl Outcome {
     /// Nothing changes and the object is answered as it was read.
-    pub fn unchanged(warnings: Vec<String>) -> Self {
+    pub(crate) fn unchanged(warnings: Vec<String>) -> Self {
         Outcome { steps: Vec::new(), answer: Answer::Live, code: OK, warnings }
     }
 
     /// One step, answered with what it leaves.
-    pub fn written(step: Step, warnings: Vec<String>) -> Self {
+    pub(crate) fn written(step: Step, warnings: Vec<String>) -> Self {
         let code = if matches!(step, Step::Create(_)) { CREATED } else { OK };
         Outcome { steps: vec![step], answer: Answer::Written, code, warnings }
     }
 
     /// The object as the last step leaves it, for validating admission and for dry runs.
-    pub fn object(&self) -> Option<&Value> {
+    pub(crate) fn object(&self) -> Option<&Value> {
         match (&self.answer, self.steps.last()) {
             (Answer::Object(object), _)
             | (_, Some(Step::Create(object) | Step::Update(object) | Step::Remove(object))) => Some(object),
@@ -89,12 +89,12 @@ impl Pending {
     }
 
     /// The object as it stands.
-    pub fn object(&self) -> &Value {
+    pub(crate) fn object(&self) -> &Value {
         &self.object
     }
 
     /// Puts what mutating admission made of the object in its place; it is then pruned and defaulted again.
-    pub fn replace(&mut self, object: Value) {
+    pub(crate) fn replace(&mut self, object: Value) {
         self.object = object;
         self.raw = true;
     }
@@ -105,7 +105,7 @@ impl Pending {
     }
 
     /// Whether a name is still to be generated, so that the second half may have to be tried again with fresh dice.
-    pub fn needs_name(&self) -> bool {
+    pub(crate) fn needs_name(&self) -> bool {
         super::meta::text(&self.object, "name").is_empty()
             && !super::meta::text(&self.object, "generateName").is_empty()
     }

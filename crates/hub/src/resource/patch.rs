@@ -10,7 +10,7 @@
 
 use berth_hub_merge::PatchError;
 use berth_hub_wire::body::{self, TextFormat};
-use berth_hub_wire::gotext::quote;
+use berth_hub_wire::gotext::{json_kind, quote};
 use berth_hub_wire::names::split_api_version;
 use berth_hub_wire::{FieldValidation, GroupVersionKind, PatchType, Reason, Status};
 use berth_schema::gotext::Plain;
@@ -28,7 +28,7 @@ use super::sent::{check_name, settle_namespace};
 
 /// A patch as it was sent.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Patch {
+pub(crate) struct Patch {
     /// How it is meant.
     pub kind: PatchType,
     /// What it says.
@@ -40,7 +40,7 @@ pub struct Patch {
 }
 
 /// Reads a patch. How the complaint about one that cannot be read begins depends on how strictly it was to be read.
-pub fn read(
+pub(crate) fn read(
     kind: PatchType,
     validation: FieldValidation,
     bytes: &[u8],
@@ -62,7 +62,7 @@ pub fn read(
 }
 
 /// The first half of a PATCH: from the patch and the live object to the object that mutating admission sees.
-pub fn begin(act: &Act<'_>, patch: &Patch, live: Option<&Value>) -> Result<Pending, Status> {
+pub(crate) fn begin(act: &Act<'_>, patch: &Patch, live: Option<&Value>) -> Result<Pending, Status> {
     let (mut object, warnings) = match (patch.kind, live) {
         (PatchType::Apply, None) if act.part != Part::Whole => {
             return Err(refusal::not_found(act.resource, act.name));
@@ -87,7 +87,7 @@ pub fn begin(act: &Act<'_>, patch: &Patch, live: Option<&Value>) -> Result<Pendi
 
 /// What a client is warned of about its patch alone. A request that fails after the patch was applied carries these too,
 /// and they are not kept with the failure.
-pub fn warnings(act: &Act<'_>, patch: &Patch, live: Option<&Value>) -> Vec<String> {
+pub(crate) fn warnings(act: &Act<'_>, patch: &Patch, live: Option<&Value>) -> Vec<String> {
     let result = match (patch.kind, live) {
         // There is nothing yet that a part could be applied to.
         (PatchType::Apply, None) if act.part != Part::Whole => return Vec::new(),
@@ -122,7 +122,7 @@ fn patched(act: &Act<'_>, patch: &Patch, live: &Value) -> Result<(Value, Vec<Str
             FieldValidation::Ignore => {}
         }
     }
-    act.form().fill(&mut object);
+    act.form().fill(&mut object)?;
     create::track(act, Some(live), &mut object);
     Ok((object, warnings))
 }
@@ -156,7 +156,7 @@ fn merged(act: &Act<'_>, patch: &Patch, live: &Value) -> Result<Value, Status> {
 /// What is said of a JSON patch that is none, where nobody looked for unknown fields in it before.
 fn unread(patch: &Value) -> Result<(), Status> {
     let refused = |found: &Value, wanted: &str| {
-        let kind = body::go_kind(found);
+        let kind = json_kind(found);
         Err(Status::bad_request(format!(
             "json: cannot unmarshal {kind} into Go value of type jsonpatch.{wanted}"
         )))
@@ -187,7 +187,7 @@ fn read_result(act: &Act<'_>, result: Value) -> Result<(Value, Vec<String>), Str
         return Err(format!(
             "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go value of type struct {{ \
              APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}",
-            body::go_kind(&result)
+            json_kind(&result)
         ));
     }
     let said = |field: &str| result.get(field).and_then(Value::as_str).unwrap_or_default();

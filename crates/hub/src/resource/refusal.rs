@@ -14,28 +14,27 @@ const REJECTED_PATCH: &str = "the server rejected our request due to an error in
 
 impl Resource {
     /// The plural and group, as most failures name a resource.
-    pub fn group_resource(&self) -> GroupResource<'_> {
+    pub(crate) fn group_resource(&self) -> GroupResource<'_> {
         GroupResource::new(&self.group, &self.plural)
-    }
-
-    /// The kind and group, as failures of validation name it.
-    pub fn group_kind(&self) -> GroupKind<'_> {
-        GroupKind::new(&self.group, &self.kind)
     }
 }
 
 /// 404: there is no object of this name.
-pub fn not_found(resource: &Resource, name: &str) -> Status {
+pub(crate) fn not_found(resource: &Resource, name: &str) -> Status {
     Status::not_found(resource.group_resource(), name)
 }
 
 /// 409: the object changed since it was read.
-pub fn stale(resource: &Resource, name: &str) -> Status {
+pub(crate) fn stale(resource: &Resource, name: &str) -> Status {
     Status::stale(resource.group_resource(), name)
 }
 
 /// 409 for a create that found an object of its name.
-pub fn exists(resource: &Resource, object: &serde_json::Value, live: Option<&serde_json::Value>) -> Status {
+pub(crate) fn exists(
+    resource: &Resource,
+    object: &serde_json::Value,
+    live: Option<&serde_json::Value>,
+) -> Status {
     let name = meta::text(object, "name");
     let mut status = if meta::text(object, "generateName").is_empty() {
         Status::already_exists(resource.group_resource(), name)
@@ -49,25 +48,25 @@ pub fn exists(resource: &Resource, object: &serde_json::Value, live: Option<&ser
 }
 
 /// 500 with a bare sentence and no reason: what the real server says where it did not expect to fail.
-pub fn bare(message: impl Into<String>) -> Status {
+pub(crate) fn bare(message: impl Into<String>) -> Status {
     let mut status = Status::failure(500, Reason::InternalError, message);
     status.reason = None;
     status
 }
 
 /// 422 that says nothing but that the patch does not fit the object.
-pub fn rejected_patch() -> Status {
+pub(crate) fn rejected_patch() -> Status {
     Status::failure(422, Reason::Invalid, REJECTED_PATCH).with_details(berth_hub_wire::Details::default())
 }
 
 /// 422 about the patched object as a whole; `shown` is the object or the patch, as the real server shows it.
-pub fn invalid_patch(shown: &str, why: &str) -> Status {
+pub(crate) fn invalid_patch(shown: &str, why: &str) -> Status {
     let message = format!("Invalid value: {}: {why}", berth_hub_wire::gotext::quote(shown));
     Status::invalid(GroupKind::new("", ""), "", &[Cause::new("FieldValueInvalid", message, "patch")])
 }
 
 /// 422: an update of this resource must say which state it is about.
-pub fn version_needed(resource: &Resource, name: &str) -> Status {
+pub(crate) fn version_needed(resource: &Resource, name: &str) -> Status {
     let cause = Cause::new(
         "FieldValueInvalid",
         "Invalid value: 0: must be specified for an update",
@@ -78,7 +77,7 @@ pub fn version_needed(resource: &Resource, name: &str) -> Status {
 }
 
 /// 409: the uid in the request is another object's. The sentence names the key as a store would.
-pub fn other_uid(act: &Act<'_>, sent: &str, found: &str) -> Status {
+pub(crate) fn other_uid(act: &Act<'_>, sent: &str, found: &str) -> Status {
     let why = format!(
         "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in \
          precondition: {sent}, UID in object meta: {found}",

@@ -18,22 +18,22 @@ use super::{custom, meta};
 
 impl Resource {
     /// Whether this comes from a definition.
-    pub fn is_custom(&self) -> bool {
+    pub(crate) fn is_custom(&self) -> bool {
         matches!(self.origin, Origin::Custom(_))
     }
 
     /// Whether an update of an absent object makes it.
-    pub fn creates_on_update(&self) -> bool {
+    pub(crate) fn creates_on_update(&self) -> bool {
         self.builtin().is_some_and(|kind| kind.create_on_update)
     }
 
     /// Whether an update may leave out the revision it is about.
-    pub fn updates_unconditionally(&self) -> bool {
+    pub(crate) fn updates_unconditionally(&self) -> bool {
         self.builtin().is_some_and(|kind| kind.unconditional_update)
     }
 
     /// Whether a deletion answers with the object it removed rather than with a status.
-    pub fn answers_deleted_object(&self) -> bool {
+    pub(crate) fn answers_deleted_object(&self) -> bool {
         const KINDS: [(&str, &str); 8] = [
             ("", "namespaces"),
             ("", "persistentvolumeclaims"),
@@ -49,7 +49,7 @@ impl Resource {
 }
 
 /// An object as it is kept: in the storage version of its definition, or in the first of two views.
-pub fn at_rest<'a>(resource: &Resource, object: &'a Value) -> Cow<'a, Value> {
+pub(crate) fn at_rest<'a>(resource: &Resource, object: &'a Value) -> Cow<'a, Value> {
     if resource.is_storage_form() {
         return Cow::Borrowed(object);
     }

@@ -5,6 +5,7 @@
 //! ```
 //! Owns the way there and back. The write itself is an update of the object.
 
+use berth_hub_merge::ScalePaths as ManagedPaths;
 use berth_hub_wire::body::Decoded;
 use berth_hub_wire::gotext::quote;
 use berth_hub_wire::{Cause, GroupKind, LabelSelector, Status};
@@ -24,8 +25,13 @@ const REPLICAS: [&str; 2] = ["spec", "replicas"];
 /// Stands for "no replicas are set" on the way through a custom resource's scale. No real number of replicas is negative.
 const UNSET: i64 = i32::MIN as i64;
 
-/// The scale of an object, as a GET of it shows.
-pub fn show(resource: &Resource, object: &Value) -> Result<Value, Status> {
+/// The scale of an object, as writes of it show: no replicas are none.
+pub(crate) fn of(resource: &Resource, object: &Value) -> Result<Value, Status> {
+    paths_of(resource).map_or_else(|| builtin(object), |paths| Ok(custom(paths, object)?.0))
+}
+
+/// The scale of an object, as a GET of it shows: an object that says nothing of replicas has none.
+pub(crate) fn show(resource: &Resource, object: &Value) -> Result<Value, Status> {
     let Some(paths) = paths_of(resource) else {
         return builtin(object);
     };
@@ -38,19 +44,19 @@ pub fn show(resource: &Resource, object: &Value) -> Result<Value, Status> {
 }
 
 /// The first half of a PUT to a scale; the part of the act is [`Part::Scale`]. Mutating admission sees the scale.
-pub fn begin_update(act: &Act<'_>, sent: Decoded, live: Option<&Value>) -> Result<Pending, Status> {
+pub(crate) fn begin_update(act: &Act<'_>, sent: Decoded, live: Option<&Value>) -> Result<Pending, Status> {
     let view = live.map(|live| view(act.resource, live)).transpose()?;
     update::begin(act, sent, view.as_ref())
 }
 
 /// The first half of a PATCH of a scale.
-pub fn begin_patch(act: &Act<'_>, patch: &Patch, live: Option<&Value>) -> Result<Pending, Status> {
+pub(crate) fn begin_patch(act: &Act<'_>, patch: &Patch, live: Option<&Value>) -> Result<Pending, Status> {
     let view = live.map(|live| view(act.resource, live)).transpose()?;
     patch::begin(act, patch, view.as_ref())
 }
 
 /// The second half: what the scale comes to for the object. The outcome is about the object; [`show`] makes its answer.
-pub fn finish(act: &Act<'_>, pending: Pending, live: &Value, mint: &Mint) -> Result<Outcome, Status> {
+pub(crate) fn finish(act: &Act<'_>, pending: Pending, live: &Value, mint: &Mint) -> Result<Outcome, Status> {
     let (mut scale, raw, warnings) = pending.take();
     if raw {
         scale = act.form().fit(scale).map_err(|why| Status::internal(&why))?.0;
@@ -76,39 +82,55 @@ pub fn finish(act: &Act<'_>, pending: Pending, live: &Value, mint: &Mint) -> Res
         }
         put(&mut object, &REPLICAS.map(str::to_owned), replicas);
         meta::set(&mut object, "resourceVersion", Some(revision.into()));
-        let version = act.resource.api_version();
-        let none = Value::Null;
-        let entries =
-            |object: &'_ Value| meta::at(object, &["metadata", "managedFields"]).unwrap_or(&none).clone();
-        let owners = berth_hub_merge::scale_to_parent(
-            &entries(live),
-            &entries(&scale),
-            &version,
-            &[(version.as_str(), Some(&REPLICAS))],
-        )
-        .map_err(refusal::bare)?;
-        meta::set(&mut object, "managedFields", (!owners.is_empty()).then(|| owners.into()));
     }
+    let version = act.resource.api_version();
+    let owners = with_replicas(act.resource, |paths| {
+        berth_hub_merge::scale_to_parent(entries(live), entries(&scale), &version, paths)
+    });
+    let owners = owners.map_err(refusal::bare)?;
+    meta::set(&mut object, "managedFields", (!owners.is_empty()).then(|| owners.into()));
     let whole = Act { part: Part::Whole, ..*act };
     update::finish(&whole, Pending::new(object, false, warnings), Some(live), mint)
 }
 
 /// The scale that a write starts from, with the owners of the replicas.
 fn view(resource: &Resource, live: &Value) -> Result<Value, Status> {
-    if let Some(paths) = paths_of(resource) {
-        let (mut scale, found) = custom(paths, live)?;
-        if !found {
-            meta::child(meta::map(&mut scale), "spec").insert("replicas".to_owned(), UNSET.into());
+    let mut scale = match paths_of(resource) {
+        None => builtin(live)?,
+        Some(paths) => {
+            let (mut scale, found) = custom(paths, live)?;
+            if !found {
+                meta::child(meta::map(&mut scale), "spec").insert("replicas".to_owned(), UNSET.into());
+            }
+            scale
         }
-        return Ok(scale);
-    }
-    let mut scale = builtin(live)?;
-    let version = resource.api_version();
-    let entries = meta::at(live, &["metadata", "managedFields"]).unwrap_or(&Value::Null);
-    let owners = berth_hub_merge::scale_view(entries, &[(version.as_str(), Some(&REPLICAS))])
-        .map_err(refusal::bare)?;
+    };
+    let owners = with_replicas(resource, |paths| berth_hub_merge::scale_view(entries(live), paths));
+    let owners = owners.map_err(refusal::bare)?;
     meta::set(&mut scale, "managedFields", (!owners.is_empty()).then(|| owners.into()));
     Ok(scale)
+}
+
+fn entries(object: &Value) -> &Value {
+    meta::at(object, &["metadata", "managedFields"]).unwrap_or(&Value::Null)
+}
+
+/// Calls with where each version of a resource keeps its replicas.
+fn with_replicas<T>(resource: &Resource, call: impl FnOnce(ManagedPaths<'_>) -> T) -> T {
+    let Some(custom) = resource.custom() else {
+        return call(&[(resource.api_version().as_str(), Some(&REPLICAS))]);
+    };
+    let split: Vec<(&str, Option<Vec<&str>>)> = custom
+        .replicas
+        .iter()
+        .map(|(version, path)| {
+            let path = path.as_ref().map(|path| path.iter().map(String::as_str).collect());
+            (version.as_str(), path)
+        })
+        .collect();
+    let paths: Vec<(&str, Option<&[&str]>)> =
+        split.iter().map(|(version, path)| (*version, path.as_deref())).collect();
+    call(&paths)
 }
 
 fn builtin(object: &Value) -> Result<Value, Status> {
@@ -334,5 +356,29 @@ mod tests {
             "Placement.cluster.open-cluster-management.io \"w\" is invalid: .spec.numberOfClusters: Invalid value: -3: \
              should be a non-negative integer"
         );
+    }
+
+    #[test]
+    fn who_scales_a_custom_resource_owns_its_replicas_from_then_on() {
+        let placements = scaled_placements();
+        let live = stored(&act(&placements, "w"), &placement("w", json!({"numberOfClusters": 2})), "458");
+        let act = scaling(&placements, "w", "sc");
+        let view = view(&placements, &live).unwrap();
+        assert_eq!(view["metadata"]["managedFields"][0]["fieldsV1"], json!({"f:spec": {"f:replicas": {}}}));
+        let outcome = put(&act, &json!({"metadata": {"name": "w"}, "spec": {"replicas": 3}}), &live).unwrap();
+        let scaled = at_revision(outcome, "459");
+        let entries = scaled["metadata"]["managedFields"].as_array().unwrap();
+        let of = |manager: &str| entries.iter().find(|entry| entry["manager"] == manager).unwrap();
+        assert_eq!(of("sc")["subresource"], "scale");
+        assert_eq!(of("sc")["fieldsV1"], json!({"f:spec": {"f:numberOfClusters": {}}}));
+        assert_eq!(of("m1")["fieldsV1"]["f:spec"].get("f:numberOfClusters"), None);
+    }
+
+    #[test]
+    fn a_scale_is_written_where_nothing_was_said_of_replicas_before() {
+        let placements = scaled_placements();
+        let empty = stored(&act(&placements, "w"), &placement("w", json!({})), "458");
+        assert_eq!(of(&placements, &empty).unwrap()["spec"], json!({}));
+        assert!(show(&placements, &empty).is_err());
     }
 }

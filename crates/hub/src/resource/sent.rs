@@ -15,14 +15,14 @@ use super::rules;
 
 impl Resource {
     /// The kind that bodies are expected to have.
-    pub fn gvk(&self) -> GroupVersionKind {
+    pub(crate) fn gvk(&self) -> GroupVersionKind {
         GroupVersionKind::new(&*self.group, &*self.version, &*self.kind)
     }
 }
 
 /// What a client is warned of about its body alone. A request that fails after its body was read carries these too, and
 /// they are not kept with the failure.
-pub fn warnings(act: &Act<'_>, sent: &Decoded) -> Vec<String> {
+pub(crate) fn warnings(act: &Act<'_>, sent: &Decoded) -> Vec<String> {
     decode(act, sent.clone()).map(|(_, _, warnings)| warnings).unwrap_or_default()
 }
 
@@ -30,8 +30,37 @@ pub fn warnings(act: &Act<'_>, sent: &Decoded) -> Vec<String> {
 pub(super) fn receive(act: &Act<'_>, sent: Decoded) -> Result<(Value, Vec<String>), Status> {
     let (mut object, kind, warnings) = decode(act, sent)?;
     check_version(&kind, &act.form().gvk())?;
-    act.form().fill(&mut object);
+    act.form().fill(&mut object)?;
     Ok((object, warnings))
+}
+
+/// The object that is posted to a subresource, with what the client is warned of.
+pub(crate) fn posted(
+    sent: Decoded,
+    expected: &GroupVersionKind,
+    older: &[&str],
+    validation: FieldValidation,
+) -> Result<(Value, Vec<String>), Status> {
+    let Decoded { value, kind, strict_errors } = sent;
+    check_posted(&kind, expected, older)?;
+    match validation {
+        FieldValidation::Strict if !strict_errors.is_empty() => {
+            Err(strict_failure(&kind, expected, &strict_errors))
+        }
+        FieldValidation::Strict | FieldValidation::Ignore => Ok((value, Vec::new())),
+        FieldValidation::Warn => Ok((value, strict_errors)),
+    }
+}
+
+/// Whether a body posted to a subresource is what it takes: the kind `expected`, in its version or an `older` one.
+fn check_posted(said: &GroupVersionKind, expected: &GroupVersionKind, older: &[&str]) -> Result<(), Status> {
+    if said.group != expected.group || said.kind != expected.kind {
+        return Err(cannot_be_handled(said, expected, &rules::foreign_kind(said, expected)));
+    }
+    if said.version != expected.version && !older.contains(&said.version.as_str()) {
+        return Err(cannot_be_handled(said, expected, &rules::unregistered(said)));
+    }
+    Ok(())
 }
 
 fn decode(act: &Act<'_>, sent: Decoded) -> Result<(Value, GroupVersionKind, Vec<String>), Status> {
@@ -104,4 +133,26 @@ pub(super) fn said_revision(object: &Value) -> Result<u64, String> {
         return Err(format!("strconv.ParseUint: parsing {quoted}: invalid syntax"));
     }
     said.parse().map_err(|_| format!("strconv.ParseUint: parsing {quoted}: value out of range"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_for_a_subresource_is_of_its_kind_in_a_version_that_is_known() {
+        let expected = GroupVersionKind::new("policy", "v1", "Eviction");
+        let told = |version: &str, kind: &str| {
+            let said = GroupVersionKind::new("policy", version, kind);
+            check_posted(&said, &expected, &["v1beta1"]).map_err(|status| status.message)
+        };
+        assert_eq!(told("v1", "Eviction"), Ok(()));
+        assert_eq!(told("v1beta1", "Eviction"), Ok(()));
+        assert_eq!(
+            told("v9", "Eviction").unwrap_err(),
+            "Eviction in version \"v9\" cannot be handled as a Eviction: no kind \"Eviction\" is registered for version \
+             \"policy/v9\" in scheme \"pkg/runtime/scheme.go:111\""
+        );
+        assert!(told("v1", "PodDisruptionBudget").unwrap_err().contains("unknown conversion"));
+    }
 }

@@ -8,7 +8,7 @@ use super::act::Part;
 
 /// What happens at a subresource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Behaviour {
+pub(crate) enum Behaviour {
     /// It is read and written as a part of the object: [`super::update`], [`super::patch`].
     Part(Part),
     /// It is another shape of the object: [`super::scale`].
@@ -30,7 +30,7 @@ const TABLE: [(&str, &str, &str, Behaviour); 4] = [
 ];
 
 /// The behaviour of a subresource, if it is served.
-pub fn find(resource: &Resource, name: &str) -> Option<Behaviour> {
+pub(crate) fn find(resource: &Resource, name: &str) -> Option<Behaviour> {
     if !resource.has_subresource(name) {
         return None;
     }

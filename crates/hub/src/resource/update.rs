@@ -23,7 +23,7 @@ use super::rules;
 use super::sent::{check_name, receive, said_revision, settle_namespace};
 
 /// The first half of a PUT: from the body to the object that mutating admission sees.
-pub fn begin(act: &Act<'_>, sent: Decoded, live: Option<&Value>) -> Result<Pending, Status> {
+pub(crate) fn begin(act: &Act<'_>, sent: Decoded, live: Option<&Value>) -> Result<Pending, Status> {
     let (mut object, mut warnings) = receive(act, sent)?;
     settle_namespace(act, &mut object)?;
     check_name(act, &object)?;
@@ -41,7 +41,12 @@ pub fn begin(act: &Act<'_>, sent: Decoded, live: Option<&Value>) -> Result<Pendi
 
 /// The second half of a PUT or PATCH: from what mutating admission left to what is committed. `live` is the object that
 /// the first half saw; the mint is used when there was none.
-pub fn finish(act: &Act<'_>, pending: Pending, live: Option<&Value>, mint: &Mint) -> Result<Outcome, Status> {
+pub(crate) fn finish(
+    act: &Act<'_>,
+    pending: Pending,
+    live: Option<&Value>,
+    mint: &Mint,
+) -> Result<Outcome, Status> {
     let (mut object, raw, mut warnings) = pending.take();
     if raw {
         object = create::readmit(act, object)?;

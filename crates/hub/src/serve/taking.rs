@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 use bytes::{Buf as _, Bytes};
 use http_body::{Body, Frame, SizeHint};
 
+use super::talk::Open;
+
 /// Bytes handed out at once: HTTP asks whether there is room before each piece, and takes it in whole.
 const PIECE_BYTES: usize = 64 * 1024;
 
@@ -39,7 +41,7 @@ impl Answers {
     pub(super) fn watch<B: Body<Data = Bytes>>(&self, body: B) -> Taken<B> {
         if body.is_end_stream() || body.size_hint().upper().is_some_and(|most| most <= PIECE_BYTES as u64) {
             // It leaves whole or not at all.
-            return Taken { body, piece: Bytes::new(), wait: None, answers: self.clone() };
+            return Taken { body, piece: Bytes::new(), wait: None, answers: self.clone(), _open: None };
         }
         let wait = Arc::new(AtomicU64::new(NONE));
         let mut waits = self.0.waits.lock().unwrap_or_else(PoisonError::into_inner);
@@ -47,7 +49,7 @@ impl Answers {
             waits.retain(|wait| wait.strong_count() > 0);
         }
         waits.push(Arc::downgrade(&wait));
-        Taken { body, piece: Bytes::new(), wait: Some(wait), answers: self.clone() }
+        Taken { body, piece: Bytes::new(), wait: Some(wait), answers: self.clone(), _open: None }
     }
 
     /// Resolves when a client has let a piece wait for so long.
@@ -82,9 +84,16 @@ pub(super) struct Taken<B> {
     /// None where there is nothing to wait for.
     wait: Option<Arc<AtomicU64>>,
     answers: Answers,
+    /// Held until the answer is out.
+    _open: Option<Arc<Open>>,
 }
 
 impl<B> Taken<B> {
+    /// The same answer, whose request is open until it is out.
+    pub(super) fn holding(self, open: Arc<Open>) -> Self {
+        Self { _open: Some(open), ..self }
+    }
+
     fn waits(&self, since: u64) {
         if let Some(wait) = &self.wait {
             wait.store(since, Ordering::Relaxed);

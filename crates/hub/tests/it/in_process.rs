@@ -49,7 +49,9 @@ async fn an_object_is_made_changed_watched_and_deleted() {
     let made = maps.create(&PostParams::default(), &object(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": "v"}}))).await.unwrap();
     assert!(made.metadata.uid.is_some());
     let version = made.metadata.resource_version.clone().unwrap();
-    let mut events = maps.watch(&WatchParams::default(), &version).await.unwrap().boxed();
+    // The hub puts one of its own beside it.
+    let this_one = WatchParams::default().fields("metadata.name=a");
+    let mut events = maps.watch(&this_one, &version).await.unwrap().boxed();
     let patched =
         maps.patch("a", &PatchParams::default(), &Patch::Merge(json!({"data": {"k": "w"}}))).await.unwrap();
     assert_ne!(patched.metadata.resource_version, Some(version));
@@ -85,7 +87,10 @@ async fn a_definition_is_served_by_the_time_it_is_made() {
     while definitions.get_opt("widgets.example.com").await.unwrap().is_some() {
         tokio::task::yield_now().await;
     }
-    assert!(widgets.list(&ListParams::default()).await.is_err());
+    // What follows from the log comes a moment after the log: to whoever polls, not to whoever waits for an answer.
+    while widgets.list(&ListParams::default()).await.is_ok() {
+        tokio::task::yield_now().await;
+    }
     hub.close().await;
 }
 
@@ -126,5 +131,52 @@ async fn a_namespace_is_not_reached_through_another() {
         let refused = get(path).await.unwrap_err();
         assert!(matches!(&refused, kube::Error::Api(status) if status.code == 404), "{path}: {refused}");
     }
+    hub.close().await;
+}
+
+#[tokio::test]
+async fn what_follows_a_subresource_of_a_custom_resource_is_not_looked_at() {
+    let hub = hub().await;
+    let definitions =
+        api(&hub, "apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions", None);
+    let definition = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.toys.example.com"},
+        "spec": {"group": "toys.example.com", "scope": "Namespaced", "names": {"plural": "widgets", "kind": "Widget"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "subresources": {"status": {}},
+                "schema": {"openAPIV3Schema": {"type": "object"}}}]},
+    });
+    definitions.create(&PostParams::default(), &object(definition)).await.unwrap();
+    let widgets = "/apis/toys.example.com/v1/namespaces/default/widgets";
+    let send = async |method: &str, path: &str, body: Value| {
+        let request = http::Request::builder()
+            .method(method)
+            .uri(format!("{widgets}{path}"))
+            .header(http::header::CONTENT_TYPE, "application/json")
+            .body(kube::client::Body::from(serde_json::to_vec(&body).unwrap()))
+            .unwrap();
+        let response = hub.client().send(request).await.unwrap();
+        let code = response.status().as_u16();
+        let bytes = response.into_body().collect_bytes().await.unwrap();
+        let text = String::from_utf8(bytes.to_vec()).unwrap();
+        (code, serde_json::from_str::<Value>(&text).unwrap_or(Value::String(text)))
+    };
+    let mut widget = json!({"apiVersion": "toys.example.com/v1", "metadata": {"name": "a"}});
+    // Without a kind it is refused in other words where nobody asks for strictness.
+    let (code, refused) = send("POST", "?fieldValidation=Ignore", widget.clone()).await;
+    assert_eq!(code, 400);
+    let begin = "Widget in version \"v1\" cannot be handled as a Widget: Object 'Kind' is missing in '{";
+    assert!(refused["message"].as_str().unwrap().starts_with(begin), "{refused}");
+    let (_, refused) = send("POST", "", widget.clone()).await;
+    let begin =
+        "the object provided is unrecognized (must be of type Widget): Object 'Kind' is missing in '{";
+    assert!(refused["message"].as_str().unwrap().starts_with(begin), "{refused}");
+
+    widget["kind"] = "Widget".into();
+    assert_eq!(send("POST", "", widget).await.0, 201);
+    let (code, found) = send("GET", "/a/status/nothing/at/all", Value::Null).await;
+    assert_eq!((code, &found["metadata"]["name"]), (200, &json!("a")), "{found}");
+    let (code, none) = send("GET", "/a/other/nothing", Value::Null).await;
+    assert_eq!((code, &none["reason"]), (404, &json!("NotFound")), "{none}");
     hub.close().await;
 }

@@ -3,4 +3,8 @@
 // Helpers of tests may unwrap as tests do.
 #![allow(clippy::unwrap_used, clippy::needless_pass_by_value)]
 
+mod admission;
+mod growth;
 mod in_process;
+mod keeping;
+mod secrets;

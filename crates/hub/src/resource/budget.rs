@@ -14,15 +14,15 @@ use serde_json::{Value, json};
 use crate::resource::{condition, meta};
 
 /// How long an eviction may take before the pod counts as staying, in seconds.
-pub const DELETION_TIMEOUT_SECONDS: i64 = 2 * 60;
+pub(crate) const DELETION_TIMEOUT_SECONDS: i64 = 2 * 60;
 
 /// The desired scale of the controller that an owner reference names, by the controller's uid: `None` when there is no such
 /// controller.
-pub type ScaleOf<'a> = dyn Fn(&str) -> Option<i64> + 'a;
+pub(crate) type ScaleOf<'a> = dyn Fn(&str) -> Option<i64> + 'a;
 
 /// What a budget's status should be.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Decision {
+pub(crate) struct Decision {
     /// The budget with its new status; `None` when it stands as it is.
     pub budget: Option<Value>,
     /// When to look again, because an eviction may have come to nothing by then.
@@ -30,7 +30,7 @@ pub struct Decision {
 }
 
 /// What the status of a budget should be, given the pods its selector matches in its namespace.
-pub fn decide(budget: &Value, pods: &[&Value], scale_of: &ScaleOf<'_>, now: Timestamp) -> Decision {
+pub(crate) fn decide(budget: &Value, pods: &[&Value], scale_of: &ScaleOf<'_>, now: Timestamp) -> Decision {
     match counts(budget, pods, scale_of, now) {
         Ok(counts) => {
             let recheck = counts.recheck;
@@ -41,12 +41,12 @@ pub fn decide(budget: &Value, pods: &[&Value], scale_of: &ScaleOf<'_>, now: Time
 }
 
 /// Whether a pod is ready.
-pub fn is_ready(pod: &Value) -> bool {
+pub(crate) fn is_ready(pod: &Value) -> bool {
     condition::is_true(pod, "Ready")
 }
 
 /// Says in a budget's conditions whether it allows a disruption, as its numbers stand.
-pub fn set_allowed_condition(budget: &mut Value, now: Timestamp) {
+pub(crate) fn set_allowed_condition(budget: &mut Value, now: Timestamp) {
     let allowed =
         meta::at(budget, &["status", "disruptionsAllowed"]).and_then(Value::as_i64).unwrap_or(0) > 0;
     let (status, reason) = if allowed { ("True", "SufficientPods") } else { ("False", "InsufficientPods") };

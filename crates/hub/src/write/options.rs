@@ -3,18 +3,17 @@
 //! Owns that shape alone. What options mean was decided before anybody is asked.
 
 use berth_hub_guard::webhook::Operation;
-use berth_hub_wire::Propagation;
+use berth_hub_wire::{Propagation, Query};
 use serde_json::{Value, json};
 
-use super::Call;
 use crate::resource::{Act, Terms};
 
 /// The options of a creation or an update; a patch is either, depending on what it finds.
-pub(crate) fn of_write(call: &Call, act: &Act<'_>, operation: Operation) -> Value {
+pub(crate) fn of_write(query: &Query, act: &Act<'_>, operation: Operation) -> Value {
     let mut options =
         begin(if operation == Operation::Create { "CreateOptions" } else { "UpdateOptions" }, act);
     for name in ["fieldManager", "fieldValidation"] {
-        if let Some(said) = call.query.get(name).filter(|said| !said.is_empty()) {
+        if let Some(said) = query.get(name).filter(|said| !said.is_empty()) {
             options[name] = said.into();
         }
     }

@@ -13,14 +13,12 @@ use crate::resource::delete::CLEANUP;
 use crate::resource::form::zero;
 use crate::resource::{condition, meta};
 
-pub use crate::resource::delete::is_definitions;
-
 /// Whose word the status of a definition is.
 const CONTROLLER: &str = "kube-apiserver";
 
 /// What to do next with a definition that is being deleted.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Next {
+pub(crate) enum Next {
     /// Nothing: it is not ending, or not held by this keeper.
     Nothing,
     /// Delete its objects and look again; keep the definition in this state, if that changed.
@@ -36,7 +34,7 @@ pub enum Next {
 
 /// The definition with its names judged against those of all others, or `None` when its status is right already. What a
 /// server's controllers would say about it a moment later is put down to them in the managed fields.
-pub fn establish(definition: &Value, others: &[&Value], now: Timestamp) -> Option<Value> {
+pub(crate) fn establish(definition: &Value, others: &[&Value], now: Timestamp) -> Option<Value> {
     let (mut settled, now) = (definition.clone(), stamp(now));
     if !berth_schema::definition::settle_definition(&mut settled, others.iter().copied(), &now) {
         return None;
@@ -56,7 +54,7 @@ pub fn establish(definition: &Value, others: &[&Value], now: Timestamp) -> Optio
 }
 
 /// What to do next with a definition that is ending, given how many of its objects are left.
-pub fn end(definition: &Value, left: usize, now: Timestamp) -> Next {
+pub(crate) fn end(definition: &Value, left: usize, now: Timestamp) -> Next {
     if !meta::deleting(definition) || !meta::finalizers(definition).contains(&CLEANUP) {
         return Next::Nothing;
     }
