@@ -25,6 +25,9 @@ pub const PLACEMENT_REPORTER: &str = "placement-controller";
 /// Keeps a cluster's objects on the hub from being orphaned.
 pub const CLEANUP_FINALIZER: &str = "cluster.open-cluster-management.io/api-resource-cleanup";
 
+/// The virtual resource, with its subresource, that the right to bind a set is granted on.
+pub const BIND_RESOURCE: &str = "managedclustersets/bind";
+
 /// Labels.
 pub mod label {
     /// On a cluster: the exclusive set it belongs to.
@@ -37,6 +40,10 @@ pub mod label {
     pub const DECISION_GROUP_INDEX: &str = "cluster.open-cluster-management.io/decision-group-index";
     /// On objects in a cluster's namespace: the cluster's name.
     pub const CLUSTER_NAME: &str = "open-cluster-management.io/cluster-name";
+    /// On a ManagedClusterSetBinding: who keeps it. Without it, a binding was made by hand and is left alone.
+    pub const BOUND_BY: &str = "berth.dev/bound-by";
+    /// The value of [`BOUND_BY`] on bindings that follow from RBAC grants to the service account `placement`.
+    pub const BOUND_BY_RBAC: &str = "rbac";
 }
 
 /// Annotations.
@@ -104,6 +111,8 @@ pub mod reason {
     pub const NO_CLUSTER_MATCHED: &str = "NoClusterMatched";
     /// ClusterSetEmpty is false.
     pub const CLUSTERS_SELECTED: &str = "ClustersSelected";
+    /// ClusterSetEmpty is unknown: the set's selector cannot be understood.
+    pub const CLUSTER_SELECTOR_INVALID: &str = "ClusterSelectorInvalid";
     /// Bound is true.
     pub const CLUSTER_SET_BOUND: &str = "ClusterSetBound";
     /// Bound is false.

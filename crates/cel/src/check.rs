@@ -7,12 +7,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::ast::{Comprehension, Element, Entry, Expr, ExprKind};
-use crate::cost::CostModel;
+use crate::cost::{CostModel, WORK_LIMIT};
 use crate::env::Env;
 use crate::error::Issue;
 use crate::function::Overload;
 use crate::inference::Inference;
-use crate::library::{regex as patterns, template};
+use crate::library::regex::Pattern;
+use crate::library::template;
 use crate::program::{Callee, Fold, Node, Program};
 use crate::types::Type;
 use crate::value::Value;
@@ -31,6 +32,7 @@ pub(crate) fn check(env: &Env, source: &str, expr: &Expr) -> Result<Program, Vec
         depth: 0,
         issues: Vec::new(),
         functions: BTreeSet::new(),
+        pattern_work: 0,
     };
     let checked = checker.check(expr);
     let output = checker.inference.substitute(&checked.ty, true);
@@ -83,6 +85,8 @@ struct Checker<'a> {
     depth: usize,
     issues: Vec<Issue>,
     functions: BTreeSet<String>,
+    /// The work of the patterns met so far.
+    pattern_work: u64,
 }
 
 impl Checker<'_> {
@@ -340,8 +344,9 @@ impl Checker<'_> {
         let mut pattern = None;
         if matches!(function, "matches" | "find" | "findAll")
             && let Some(Node::Const(Value::String(text))) = args.get(1)
+            && self.may_prepare(text)
         {
-            match patterns::compile(text) {
+            match Pattern::compile(text) {
                 Ok(compiled) => pattern = Some(Arc::new(compiled)),
                 // Only these two are prepared ahead of time by the reference implementation; `matches`
                 // reports a bad pattern when it is reached.
@@ -350,6 +355,13 @@ impl Checker<'_> {
             }
         }
         Node::Call { callee: Arc::new(Callee { candidates, cost, open, pattern }), args: args.into() }
+    }
+
+    /// Whether a pattern is compiled ahead of time. What an expression has too much of is left to its budget at run
+    /// time.
+    fn may_prepare(&mut self, pattern: &str) -> bool {
+        self.pattern_work = self.pattern_work.saturating_add(Pattern::compile_work(pattern));
+        self.pattern_work <= WORK_LIMIT
     }
 
     /// Whether an addition puts one element behind the accumulator of a macro.

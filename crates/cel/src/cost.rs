@@ -25,9 +25,13 @@ pub const LIST_CREATE_COST: u64 = 10;
 /// The base cost of making a map.
 pub const MAP_CREATE_COST: u64 = 30;
 
-/// The work of compiling a pattern that is only known at run time: the time it takes, in units of
-/// copying.
-pub(crate) const PATTERN_COMPILE_WORK: u64 = 100_000;
+/// The work of taking one step, whatever it does. The reference implementation charges nothing for constants and
+/// logic, of which a loop can have thousands in its body.
+pub(crate) const STEP_WORK: u64 = 8;
+/// Of texts given to a function this many bytes are one unit of work, be it only that their characters are counted.
+const BYTES_PER_WORK: u64 = 8;
+/// The work of an entry of a map that is made: finding its place is most of it.
+pub(crate) const MAP_ENTRY_WORK: u64 = 160;
 
 /// What is left to spend, and what was spent.
 #[derive(Clone, Debug)]
@@ -179,8 +183,27 @@ impl CostModel {
         self == Self::BuildResult
     }
 
-    /// The cost of a call with these arguments.
-    pub(crate) fn cost(self, args: &[Value], result: Option<&Value>) -> u64 {
+    /// Charges for a call with these arguments.
+    pub(crate) fn charge(
+        self,
+        args: &[Value],
+        result: Option<&Value>,
+        budget: &mut Budget,
+    ) -> Result<(), EvalError> {
+        let bytes = args.iter().map(|arg| match arg {
+            Value::String(text) => text.len() as u64,
+            Value::Bytes(bytes) => bytes.len() as u64,
+            _ => 0,
+        });
+        budget.work(bytes.sum::<u64>() / BYTES_PER_WORK)?;
+        let cost = match (self, args) {
+            (Self::DeepTraverse, [first, ..]) => traversal(first, budget)?,
+            _ => self.cost(args, result),
+        };
+        budget.charge(cost)
+    }
+
+    fn cost(self, args: &[Value], result: Option<&Value>) -> u64 {
         let size = |index: usize| args.get(index).map_or(0, Value::cost_size);
         match self {
             Self::Unit => 1,
@@ -189,11 +212,15 @@ impl CostModel {
             Self::BuildResult => tenth(2 * result.map_or(1, Value::cost_size)),
             Self::Search => size(1),
             Self::Equality if args.first().is_some_and(|value| value.opaque_type_name().is_some()) => 1,
-            Self::Equality | Self::CompareSmaller => tenth(size(0).min(size(1))),
+            Self::Equality | Self::CompareSmaller => match args {
+                [one, other, ..] => tenth(smaller(one, other)),
+                _ => 0,
+            },
             Self::Concatenate => tenth(size(0).saturating_add(size(1))),
             Self::Match => tenth(size(0) + 1).saturating_mul(size(1).div_ceil(4)),
             Self::Contains => tenth(size(0)).saturating_mul(tenth(size(1))),
-            Self::DeepTraverse => args.first().map_or(0, traversal),
+            // With an argument it is charged while it is walked through.
+            Self::DeepTraverse => 0,
             Self::Network { parses, network } => {
                 let mut cost = tenth(2 * size(0));
                 if network {
@@ -220,18 +247,44 @@ fn tenth(size: u64) -> u64 {
     size.div_ceil(10)
 }
 
-/// The cost of walking through a value: one per scalar, a tenth of a text's bytes rounded down.
-fn traversal(value: &Value) -> u64 {
-    match value {
-        Value::String(text) => text.len() as u64 / 10,
-        Value::Bytes(bytes) => bytes.len() as u64 / 10,
-        Value::List(elements) => elements.iter().map(traversal).fold(0, u64::saturating_add),
-        Value::Map(map) => map
-            .iter()
-            .map(|(key, value)| traversal(&key.to_value()).saturating_add(traversal(value)))
-            .fold(0, u64::saturating_add),
-        _ => 1,
+/// The size of the smaller of two values, without counting through a large one that is compared with a small one.
+fn smaller(one: &Value, other: &Value) -> u64 {
+    /// A character has no more bytes.
+    const CHARACTER_BYTES_MAX: u64 = 4;
+    let at_most = |value: &Value| match value {
+        Value::String(text) => text.len() as u64,
+        other => other.cost_size(),
+    };
+    let (small, large) = if at_most(one) <= at_most(other) { (one, other) } else { (other, one) };
+    let size = small.cost_size();
+    match large {
+        Value::String(text) if text.len() as u64 / CHARACTER_BYTES_MAX >= size => size,
+        large => size.min(large.cost_size()),
     }
+}
+
+/// The cost of walking through a value: one per scalar, a tenth of a text's bytes rounded down. Short texts cost
+/// nothing and lists may share what is in them, so each step is accounted for as it is taken.
+fn traversal(value: &Value, budget: &mut Budget) -> Result<u64, EvalError> {
+    budget.work(1)?;
+    let mut cost: u64 = 0;
+    match value {
+        Value::String(text) => cost = text.len() as u64 / 10,
+        Value::Bytes(bytes) => cost = bytes.len() as u64 / 10,
+        Value::List(elements) => {
+            for element in elements.iter() {
+                cost = cost.saturating_add(traversal(element, budget)?);
+            }
+        }
+        Value::Map(map) => {
+            for (key, value) in map.iter() {
+                cost = cost.saturating_add(traversal(&key.to_value(), budget)?);
+                cost = cost.saturating_add(traversal(value, budget)?);
+            }
+        }
+        _ => cost = 1,
+    }
+    Ok(cost)
 }
 
 #[cfg(test)]
@@ -262,5 +315,18 @@ mod tests {
         let mut budget = Budget::new(1);
         assert_eq!(budget.work(WORK_LIMIT), Ok(()));
         assert_eq!(budget.work(1), Err(EvalError::BudgetExceeded));
+    }
+
+    #[test]
+    fn the_smaller_of_two_values_is_found_whichever_comes_first() {
+        let texts = ["", "a", "é", "ééééé", "aaaaaaaaaaaaaaaaaaaa", "🚢", "🚢🚢🚢🚢🚢"];
+        let mut values: Vec<Value> = texts.iter().map(|text| Value::from(*text)).collect();
+        values.extend([Value::Int(7), Value::list(vec![Value::Null; 3]), Value::list(Vec::new())]);
+        for one in &values {
+            for other in &values {
+                let wanted = one.cost_size().min(other.cost_size());
+                assert_eq!(smaller(one, other), wanted, "{one:?} {other:?}");
+            }
+        }
     }
 }

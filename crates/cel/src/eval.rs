@@ -9,12 +9,11 @@ mod access;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use berth_text::pattern::Regex;
-
-use crate::cost::{Budget, LIST_CREATE_COST, MAP_CREATE_COST, PATTERN_COMPILE_WORK, SELECT_COST};
+use crate::cost::{Budget, LIST_CREATE_COST, MAP_CREATE_COST, MAP_ENTRY_WORK, SELECT_COST, STEP_WORK};
 use crate::error::EvalError;
 use crate::function::{Implementation, Outcome};
-use crate::library::{regex as patterns, strings};
+use crate::library::regex::Pattern;
+use crate::library::strings;
 use crate::map::{Key, Map};
 use crate::program::{Callee, Fold, Node};
 use crate::value::Value;
@@ -63,9 +62,9 @@ pub(crate) struct Context<'a> {
     bindings: &'a Bindings,
     /// What macros have bound. An accumulator may hold an error that a later element absorbs.
     locals: Vec<Outcome>,
-    patterns: Vec<(Arc<str>, Arc<Regex>)>,
+    patterns: Vec<(Arc<str>, Arc<Pattern>)>,
     /// The pattern of the call being made, if it was known at compile time.
-    prepared: Option<Arc<Regex>>,
+    prepared: Option<Arc<Pattern>>,
 }
 
 pub(crate) fn evaluate(root: &Node, bindings: &Bindings, budget: &mut Budget) -> Outcome {
@@ -75,15 +74,15 @@ pub(crate) fn evaluate(root: &Node, bindings: &Bindings, budget: &mut Budget) ->
 
 impl<'a> Context<'a> {
     /// The compiled form of a pattern. Shared rather than cloned: a clone would start with cold caches.
-    pub(crate) fn pattern(&mut self, text: &Arc<str>) -> Result<Arc<Regex>, EvalError> {
+    pub(crate) fn pattern(&mut self, text: &Arc<str>) -> Result<Arc<Pattern>, EvalError> {
         if let Some(prepared) = &self.prepared {
             return Ok(Arc::clone(prepared));
         }
         if let Some((_, known)) = self.patterns.iter().find(|(known, _)| known == text) {
             return Ok(Arc::clone(known));
         }
-        self.budget.work(PATTERN_COMPILE_WORK + 1000 * text.len() as u64)?;
-        let compiled = Arc::new(patterns::compile(text).map_err(EvalError::invalid)?);
+        self.budget.work(Pattern::compile_work(text))?;
+        let compiled = Arc::new(Pattern::compile(text).map_err(EvalError::invalid)?);
         if self.patterns.len() >= PATTERNS_KEPT_MAX {
             self.patterns.clear();
         }
@@ -93,6 +92,7 @@ impl<'a> Context<'a> {
 
     // Each arm is a function of its own: the frame of this one is what recursion multiplies.
     fn eval(&mut self, node: &Node) -> Outcome {
+        self.budget.work(STEP_WORK)?;
         match node {
             Node::Const(value) => Ok(value.clone()),
             Node::Local { slot, cost } => self.local(*slot, *cost),
@@ -160,7 +160,7 @@ impl<'a> Context<'a> {
         match failed {
             None => self.invoke(callee, &values),
             Some(error) => {
-                self.budget.charge(callee.cost.cost(&values, None))?;
+                callee.cost.charge(&values, None, self.budget)?;
                 Err(error)
             }
         }
@@ -182,13 +182,13 @@ impl<'a> Context<'a> {
         match &overload.implementation {
             Implementation::Native(native) => {
                 if !callee.cost.needs_result() {
-                    self.budget.charge(callee.cost.cost(args, None))?;
+                    callee.cost.charge(args, None, self.budget)?;
                 }
                 self.prepared.clone_from(&callee.pattern);
                 let outcome = native(self, args);
                 self.prepared = None;
                 if callee.cost.needs_result() {
-                    self.budget.charge(callee.cost.cost(args, outcome.as_ref().ok()))?;
+                    callee.cost.charge(args, outcome.as_ref().ok(), self.budget)?;
                 }
                 outcome
             }
@@ -251,6 +251,7 @@ impl<'a> Context<'a> {
     }
 
     fn list(&mut self, elements: &[(bool, Node)]) -> Outcome {
+        self.budget.work((elements.len() * size_of::<Value>()) as u64)?;
         let mut values = Vec::with_capacity(elements.len());
         for (optional, element) in elements {
             let value = self.eval(element)?;
@@ -263,6 +264,7 @@ impl<'a> Context<'a> {
     }
 
     fn map(&mut self, entries: &[(bool, Node, Node)]) -> Outcome {
+        self.budget.work(MAP_ENTRY_WORK * entries.len() as u64)?;
         let mut map = Map::default();
         for (optional, key, value) in entries {
             let key = self.eval(key)?;

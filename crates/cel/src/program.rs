@@ -6,12 +6,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use berth_text::pattern::Regex;
-
 use crate::cost::{Budget, CostModel};
 use crate::error::EvalError;
 use crate::eval::{self, Bindings};
 use crate::function::Overload;
+use crate::library::regex::Pattern;
 use crate::types::Type;
 use crate::value::Value;
 
@@ -118,7 +117,7 @@ pub(crate) struct Callee {
     /// their types, whether or not the checker lets such a comparison pass.
     pub(crate) open: bool,
     /// A pattern argument that was known at compile time.
-    pub(crate) pattern: Option<Arc<Regex>>,
+    pub(crate) pattern: Option<Arc<Pattern>>,
 }
 
 /// A loop over a list or the keys of a map. The accumulator has the slot given, the variable the next.

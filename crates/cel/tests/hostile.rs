@@ -84,11 +84,68 @@ fn what_grows_by_itself_is_stopped_before_it_is_built() {
 }
 
 #[test]
+fn what_costs_nothing_cannot_be_done_without_end() {
+    let ones = vec!["1"; 3000].join(",");
+    let entries: Vec<String> = (0..900).map(|key| format!("{key}:1")).collect();
+    let entries = entries.join(",");
+    let truths = vec!["true"; 2000].join("&&");
+    for expression in [
+        // A list and a map of constants cost what an empty one does.
+        format!("list.all(a, list.all(b, [{ones}].size() > 0))"),
+        format!("list.map(a, list.map(b, [{ones}])).size() > 0"),
+        format!("list.map(a, list.map(b, {{{entries}}})).size() > 0"),
+        format!("list.all(a, list.all(b, {truths}))"),
+        // Compared with something small, a text costs little however large it is.
+        "list.exists(a, list.exists(b, text.replace('a', 'bbbbbbbbbb') == 'c'))".to_owned(),
+        "[text + text + text + text + text].exists(t, list.exists(a, list.exists(b, t == 'c')))".to_owned(),
+        "[text + text + text + text + text].exists(t, list.exists(a, list.exists(b, size(t) < 0)))"
+            .to_owned(),
+        "[text + text + text + text + text].all(t, list.all(a, list.all(b, t.contains(''))))".to_owned(),
+    ] {
+        let result = evaluate_with(&expression, &thousand());
+        assert_eq!(result, Err(EvalError::BudgetExceeded), "{expression:.80}");
+    }
+}
+
+#[test]
+fn lists_that_share_their_elements_are_not_walked_through_without_end() {
+    let nested = "[list.map(a, 'x')].map(l, list.map(a, l)).map(l, list.map(a, l)).map(l, list.map(a, l))";
+    for use_of_it in ["indexOf(dyn('y')) > 0", "all(l, '%s'.format([l]) == '')", "all(l, l == l)"] {
+        let expression = format!("{nested}.{use_of_it}");
+        assert_eq!(evaluate_with(&expression, &thousand()), Err(EvalError::BudgetExceeded), "{expression}");
+    }
+}
+
+#[test]
+fn finding_all_matches_in_a_text_that_is_looked_through_for_each_is_stopped() {
+    for pattern in [".*[^a]|a", "(a.*)?[^a]|a"] {
+        let result = evaluate_with(&format!("text.findAll('{pattern}').size() > 0"), &thousand());
+        assert_eq!(result, Err(EvalError::BudgetExceeded), "{pattern}");
+    }
+    let found = evaluate_with("text.substring(0, 5000).findAll('a').size()", &thousand());
+    assert_eq!(found, Ok(Value::Int(5000)), "what is reasonable is not");
+}
+
+#[test]
+fn patterns_are_compiled_ahead_of_time_only_as_far_as_they_may_be_while_running() {
+    let many: Vec<String> = (0..500).map(|n| format!("'a'.matches('{n}\\\\pL{{50}}')")).collect();
+    let expression = many.join("||");
+    let started = Instant::now();
+    let program = environment().compile(&expression).unwrap();
+    assert_eq!(program.evaluate(&thousand(), &mut Budget::per_call()), Err(EvalError::BudgetExceeded));
+    assert!(started.elapsed() < PATIENCE);
+}
+
+#[test]
 fn patterns_cannot_be_made_to_run_or_grow_for_long() {
     for expression in [
         "list.exists(x, text.matches('(a|aa)*b'))",
         "list.exists(x, text.matches(string(x) + '(a{100}){100}'))",
         "list.exists(x, text.matches('(x+x+)+y' + string(x)))",
+        r"list.exists(x, ''.matches(string(x) + '\\pL{50}'))",
+        r"list.exists(x, ''.matches(string(x) + '(?i)\\pL{10}'))",
+        r"list.exists(x, ''.matches(string(x) + '(?i)[a-\\x{10ffff}][b-\\x{10fff0}][c-\\x{10ff00}]'))",
+        r"list.exists(x, ''.matches(string(x) + '[\\pL][^\\pL][\\pN][^\\pN][\\pM][^\\pM]'))",
         "text.matches('((((a{30}){30}){30}){30})')",
     ] {
         assert!(evaluate_with(expression, &thousand()).is_err(), "{expression}");

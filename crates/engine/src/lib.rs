@@ -8,13 +8,17 @@
 //!   objects --Delta--> model (the indexed fleet) --touched--> select (filter, score, spread, pick, group)
 //!                                                      |--> explain (the same steps, every reason kept)
 //!   taint: the one matcher both use; selector: labels, claims, names, expressions
+//!   health: leases -> conditions -> system taints      sets: members, standard sets, bindings, grants
 //! ```
 
+pub mod condition;
 pub mod explain;
+pub mod health;
 pub mod model;
 pub mod moment;
 pub mod select;
 pub mod selector;
+pub mod sets;
 pub mod taint;
 
 pub use model::{Delta, Model, PlacementKey, Touched};

@@ -5,11 +5,15 @@
 //! argument or out of an object.
 
 use std::fmt;
+use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::{SignedDuration, Timestamp};
 use serde::{Serialize, Serializer};
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
+/// The beginning of Unix time, in UTC.
+const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 
 /// A point in time, in microseconds since the Unix epoch.
 ///
@@ -53,6 +57,20 @@ impl Moment {
         }
     }
 
+    /// `duration` later, saturating; the extremes stay what they are.
+    #[must_use]
+    pub fn plus(self, duration: Duration) -> Self {
+        if !self.is_finite() {
+            return self;
+        }
+        Self(self.0.saturating_add(i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)))
+    }
+
+    /// How long it is until `later`; nothing if that has passed.
+    pub fn until(self, later: Self) -> Duration {
+        Duration::from_micros(u64::try_from(later.0.saturating_sub(self.0)).unwrap_or_default())
+    }
+
     /// The first moment after this one. Something that is valid *until and including* a moment ends here.
     #[must_use]
     pub const fn just_after(self) -> Self {
@@ -73,8 +91,10 @@ impl Moment {
 impl fmt::Display for Moment {
     /// RFC 3339 in UTC with whole seconds, as Kubernetes prints times.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match Timestamp::from_second(self.0.div_euclid(MICROS_PER_SECOND)) {
-            Ok(timestamp) if self.is_finite() => write!(f, "{timestamp}"),
+        // By the calendar: a timestamp ends some hours before the year 9999 does, to leave room for every time zone.
+        let since = SignedDuration::from_secs(self.0.div_euclid(MICROS_PER_SECOND));
+        match EPOCH.checked_add(since) {
+            Ok(time) if self.is_finite() => write!(f, "{time}Z"),
             _ if *self == Self::PAST => f.write_str("the beginning of time"),
             _ => f.write_str("never"),
         }
@@ -134,6 +154,17 @@ mod tests {
         let moment = Moment::from_timestamp("2026-11-16T10:00:00.5+02:00".parse().unwrap());
         assert_eq!(moment.to_string(), "2026-11-16T08:00:00Z");
         assert_eq!(Moment::NEVER.to_string(), "never");
+    }
+
+    #[test]
+    fn every_moment_of_the_calendar_prints_up_to_its_last_second() {
+        for second in [Timestamp::MIN.as_second(), -1, 0, 1_800_000_000, Timestamp::MAX.as_second()] {
+            let timestamp = Timestamp::from_second(second).unwrap();
+            assert_eq!(Moment::from_second(second).to_string(), timestamp.to_string());
+        }
+        let last = Moment::from_second(253_402_300_799);
+        assert_eq!(last.to_string(), "9999-12-31T23:59:59Z");
+        assert_eq!(last.plus_seconds(1).to_string(), "never");
     }
 
     #[test]

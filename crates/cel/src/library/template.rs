@@ -11,6 +11,8 @@ use crate::value::Value;
 const DEFAULT_PRECISION: usize = 6;
 /// The most decimals a clause may ask for: a double has no more.
 const PRECISION_MAX: usize = 1000;
+/// The work of writing a value that is not a text: no number has more digits.
+const VALUE_WORK: u64 = 24;
 
 /// How a clause writes its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -191,7 +193,7 @@ fn unwritable(verb: Verb, value: &Value) -> EvalError {
 /// Any value that has a text form. Aggregates are written out, so their size is accounted for as they
 /// are walked.
 fn write_value(context: &mut Context<'_>, value: &Value, text: &mut String) -> Result<(), EvalError> {
-    context.budget.work(1)?;
+    context.budget.work(VALUE_WORK)?;
     match value {
         Value::Double(double) => text.push_str(&plain_double(*double)),
         Value::String(part) => {

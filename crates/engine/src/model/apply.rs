@@ -7,6 +7,7 @@ use berth_api::{
     PlacementDecision,
 };
 
+use hashbrown::HashMap;
 use roaring::RoaringBitmap;
 
 use super::Model;
@@ -371,8 +372,26 @@ impl Model {
         let (old_owner, old_clusters) = self.decisions.replace(key, content);
         let slots = |clusters: &[Slot]| clusters.iter().map(|slot| slot.0).collect::<RoaringBitmap>();
         let (old_slots, new_slots) = (slots(&old_clusters), slots(&new_clusters));
-        // A slice that is written again with one cluster more changes the standing of one cluster.
-        let moved = if old_owner == new_owner { old_slots ^ new_slots } else { old_slots | new_slots };
+        // A slice that is written again with one cluster more changes the standing of one cluster; so does one that names
+        // a cluster once which it named twice, for both count as load.
+        let moved = if old_owner == new_owner {
+            let repeats = |slots: &RoaringBitmap, clusters: &[Slot]| slots.len() < clusters.len() as u64;
+            let mut moved = &old_slots ^ &new_slots;
+            if repeats(&old_slots, &old_clusters) || repeats(&new_slots, &new_clusters) {
+                let times = |clusters: &[Slot]| {
+                    clusters.iter().fold(HashMap::<u32, usize>::new(), |mut times, slot| {
+                        *times.entry(slot.0).or_default() += 1;
+                        times
+                    })
+                };
+                let (old_times, new_times) = (times(&old_clusters), times(&new_clusters));
+                let differs = |slot: &u32| old_times.get(slot) != new_times.get(slot);
+                moved |= (old_slots & new_slots).iter().filter(differs).collect::<RoaringBitmap>();
+            }
+            moved
+        } else {
+            old_slots | new_slots
+        };
         for slot in &moved {
             self.changes.push(Slot(slot));
         }

@@ -44,7 +44,7 @@ pub(crate) use decisions::Holdings;
 pub(crate) use lens::Lens;
 pub(crate) use placements::{Entry, PlacementId};
 pub(crate) use scores::Scores;
-pub(crate) use sets::Members;
+pub(crate) use sets::{Members, term_of};
 pub(crate) use standing::Class;
 
 use crate::moment::Moment;

@@ -93,7 +93,8 @@ fn select(
             // Where scores are relative, a cluster that leaves moves others although it was not selected itself.
             let next = if rule.is_relative() {
                 let slots = || feasible.iter().map(Slot::from_index);
-                let next = next_leave(model, entry, slots(), Reach::Feasible(own), now);
+                let taken = selected.iter().map(|ranked| ranked.slot.index_u32()).collect();
+                let next = next_leave(model, entry, slots(), Reach::Feasible { own, taken: &taken }, now);
                 earliest(next, next_turn(model, rule, slots(), now))
             } else {
                 let slots = || selected.iter().map(|ranked| ranked.slot);
@@ -218,8 +219,13 @@ fn keep(model: &Model, entry: &Entry, own: Option<&Holdings>, why: String, nothi
 pub(crate) enum Reach<'m> {
     /// Those of selected clusters: a taint against new selections does not make them leave.
     Selected,
-    /// Those of every feasible cluster, selected or not; the holdings tell which are held.
-    Feasible(Option<&'m Holdings>),
+    /// Those of every feasible cluster, selected or not.
+    Feasible {
+        /// What is held.
+        own: Option<&'m Holdings>,
+        /// What is selected now: once written it is held, and a taint against new selections does not end that.
+        taken: &'m RoaringBitmap,
+    },
 }
 
 /// The first moment at which one of `slots` leaves, or is to be avoided, because a toleration runs out.
@@ -235,7 +241,10 @@ pub(crate) fn next_leave(
     if timed.is_empty() {
         return None;
     }
-    let bars_when_new = |slot| matches!(reach, Reach::Feasible(own) if !holds(own, slot));
+    let bars_when_new = |slot: Slot| match reach {
+        Reach::Selected => false,
+        Reach::Feasible { own, taken } => !holds(own, slot) && !taken.contains(slot.index_u32()),
+    };
     let mut next: Option<(Moment, u64, Slot)> = None;
     for slot in slots.filter(|slot| timed.contains(slot.index_u32())) {
         let standing = model.standings.standing(id, model.clusters.taints(slot));

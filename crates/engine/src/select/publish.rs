@@ -15,6 +15,7 @@ use berth_api::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta, OwnerReference, Time};
 
+use super::compile::NAME_CHARS_MAX;
 use super::decision::{Decision, Outcome, Pick};
 use super::group::slices;
 use super::rule::{Details, Order, Rule};
@@ -72,6 +73,10 @@ impl Writer<'_> {
             decision_groups: None,
         };
         let mut scores_due = None;
+        if self.name().chars().count() > NAME_CHARS_MAX {
+            // No slice can carry such a name as its label, not even an empty one; the status can still say so.
+            return Published { decisions: self.kept(), status, scores_due };
+        }
         if matches!(self.decision.outcome, Outcome::Kept { .. }) && !self.existing.is_empty() {
             let decisions = self.kept();
             status.decision_groups = before.decision_groups.map(|groups| recounted(groups, &decisions));

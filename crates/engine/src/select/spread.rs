@@ -5,11 +5,9 @@
 //! `Spread`), computed anew as the selection grows; hard constraints are never broken, whatever the points.
 //!
 //! Clusters that share all topologies differ only by score, so each such *cell* queues its clusters and only the
-//! heads compete. A head's points fall as its topologies fill and rise only when the emptiest topology fills, which
-//! is when the queue of heads is put in order again.
+//! heads compete; `tiers` keeps the heads in an order that does not have to be made again when one is chosen.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
 use hashbrown::{HashMap, HashSet};
 use roaring::RoaringBitmap;
@@ -17,12 +15,15 @@ use serde::Serialize;
 
 use super::ranking::Ranked;
 use super::rule::{Prioritizer, Rule, Topology};
+use super::tiers::{Bid, Seat, Tiers};
 use crate::model::{Model, Slot};
 
 /// Steps between the best and the worst value of one spread term; earlier terms count this much more than later.
 const TERM_STEPS: u64 = 63;
 /// Bits of one term in the combined value: eight terms fit in 48.
 const TERM_BITS: u32 = 6;
+/// `Spread` is worth between this and its negative.
+const WORTH_MAX: i64 = 100;
 
 /// Why a cluster was passed over although it was next in rank.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -79,13 +80,16 @@ struct Term<'r> {
     at_least: usize,
 }
 
-/// A head of a cell competing to be chosen next. The greatest is chosen.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Bid {
-    points: i64,
-    spread: u64,
-    rank: Reverse<u64>,
-    cell: usize,
+impl Term<'_> {
+    /// What it is worth to this term to choose where `here` were chosen, or nowhere.
+    fn steps(&self, here: Option<usize>) -> u64 {
+        // Nowhere is as bad as the most crowded place.
+        let Some(here) = here else { return 0 };
+        // Fewer than the least are where a tier has not heard of those chosen since.
+        let excess = (here + 1).saturating_sub(self.least).saturating_sub(self.max_skew);
+        // The step over the allowed skew costs half of all there is; how far over, little by little.
+        if excess == 0 { TERM_STEPS } else { (TERM_STEPS / 2 + 1).saturating_sub(excess as u64) }
+    }
 }
 
 pub(crate) struct Spreader<'r> {
@@ -153,28 +157,89 @@ impl<'r> Spreader<'r> {
 
     /// Chooses up to `count` clusters, best first.
     pub(crate) fn choose(&mut self, count: usize) -> Vec<Chosen> {
+        let mut tiers = self.tiers();
+        self.choose_from(&mut tiers, count)
+    }
+
+    fn choose_from(&mut self, tiers: &mut Tiers, count: usize) -> Vec<Chosen> {
         let weight = self.rule.weight(&Prioritizer::Spread);
         let mut chosen = Vec::new();
-        let mut bids = self.bids(weight);
         while chosen.len() < count {
-            let Some(bid) = bids.pop() else { break };
-            let Some(fresh) = self.bid(bid.cell, weight) else { continue };
-            if fresh != bid {
-                // The topology filled since this bid was made; it stands behind those that are still fresh.
-                bids.push(fresh);
+            let best = tiers.best(
+                |cell| self.is_taken(self.cells[cell].apart.as_deref()),
+                |seats, ranked| self.bid(seats, ranked, weight),
+            );
+            let Some(((_, value, _), head)) = best else { break };
+            let (ranked, cell) = head;
+            let Cell { places, .. } = &self.cells[cell];
+            if weight >= 0 && tiers.reseat(head, places, |term, place| self.terms[term].counts[place]) {
                 continue;
             }
-            let ranked =
-                self.cells[bid.cell].queue.pop_front().expect("a cell bids only while its queue has a head");
-            chosen.push(Chosen { ranked, spread: self.worth(fresh.spread) });
-            // Where crowding is a merit (a negative weight) every bid may have risen.
-            if self.occupy(bid.cell) || weight < 0 {
-                bids = self.bids(weight);
-            } else if let Some(next) = self.bid(bid.cell, weight) {
-                bids.push(next);
+            chosen.push(Chosen { ranked, spread: self.worth(value) });
+            // A place that fills makes its cells worth less: it is soon enough to move them when they come first. Where
+            // crowding is a merit they are worth more, and have to be moved at once.
+            let mut moved = if weight < 0 { tiers.moved(places) } else { Vec::new() };
+            moved.retain(|other| *other != cell && self.leave(tiers, *other));
+            self.leave(tiers, cell);
+            self.cells[cell].queue.pop_front();
+            if self.occupy(cell) || weight < 0 {
+                tiers.unsettle();
+            }
+            for cell in moved.into_iter().chain([cell]) {
+                self.wait(tiers, cell);
             }
         }
         chosen
+    }
+
+    fn tiers(&self) -> Tiers {
+        let sizes: Vec<usize> = self.terms.iter().map(|term| term.counts.len()).collect();
+        self.seated(Tiers::new(self.cells.iter().map(|cell| &*cell.places), &sizes))
+    }
+
+    /// Lets every head wait to be chosen.
+    fn seated(&self, mut tiers: Tiers) -> Tiers {
+        for cell in 0..self.cells.len() {
+            self.wait(&mut tiers, cell);
+        }
+        tiers
+    }
+
+    fn wait(&self, tiers: &mut Tiers, cell: usize) {
+        let Cell { places, queue, .. } = &self.cells[cell];
+        if let Some(head) = queue.front() {
+            tiers.add((*head, cell), places, |term, place| self.terms[term].counts[place]);
+        }
+    }
+
+    fn leave(&self, tiers: &mut Tiers, cell: usize) -> bool {
+        self.cells[cell].queue.front().is_some_and(|head| tiers.remove(&(*head, cell)))
+    }
+
+    /// What a cluster of a tier bids, if the rules allow it to be chosen now.
+    fn bid(&self, seats: &[Seat], ranked: &Ranked, weight: i64) -> Option<Bid> {
+        let value = self.value_if_allowed(seats)?;
+        let points = ranked.score.saturating_add(weight.saturating_mul(self.worth(value)));
+        Some((points, value, Reverse(ranked.rank)))
+    }
+
+    /// The combined value of a tier; `None` if a hard term forbids its cells.
+    fn value_if_allowed(&self, seats: &[Seat]) -> Option<u64> {
+        self.terms.iter().zip(seats).try_fold(0, |value, (term, seat)| {
+            let here = match *seat {
+                Seat::Nowhere => None,
+                Seat::In(place) => Some(term.counts[place as usize]),
+                Seat::With(count) => Some(count as usize),
+            };
+            let forbidden =
+                term.hard && here.is_none_or(|here| (here + 1).saturating_sub(term.least) > term.max_skew);
+            (!forbidden).then(|| (value << TERM_BITS) | term.steps(here))
+        })
+    }
+
+    /// Whether anti-affinity forbids a value, as it will to the end.
+    fn is_taken(&self, value: Option<&str>) -> bool {
+        self.apart.as_ref().is_some_and(|(_, taken)| value.is_none_or(|value| taken.contains(value)))
     }
 
     /// Seats clusters that are held already, all at once; `None` if together they break a rule. One at a time even a
@@ -189,11 +254,7 @@ impl<'r> Spreader<'r> {
             for ranked in stay {
                 let Cell { places, apart, .. } = &self.cells[cell];
                 let nowhere = self.terms.iter().zip(places).any(|(term, place)| term.hard && place.is_none());
-                let shared = self
-                    .apart
-                    .as_ref()
-                    .is_some_and(|(_, taken)| apart.as_ref().is_none_or(|value| taken.contains(value)));
-                if nowhere || shared {
+                if nowhere || self.is_taken(apart.as_deref()) {
                     return None;
                 }
                 self.occupy(cell);
@@ -205,35 +266,12 @@ impl<'r> Spreader<'r> {
         hard.all(|term| fullest(term) - term.least <= term.max_skew).then_some(seated)
     }
 
-    fn bids(&self, weight: i64) -> BinaryHeap<Bid> {
-        (0..self.cells.len()).filter_map(|cell| self.bid(cell, weight)).collect()
-    }
-
-    /// The bid of a cell's head, if the rules allow it to be chosen now.
-    fn bid(&self, cell: usize, weight: i64) -> Option<Bid> {
-        let head = self.cells[cell].queue.front()?;
-        if self.obstacle(cell).is_some() {
-            return None;
-        }
-        let spread = self.spread_value(&self.cells[cell].places);
-        let points = head.score.saturating_add(weight.saturating_mul(self.worth(spread)));
-        Some(Bid { points, spread, rank: Reverse(head.rank), cell })
-    }
-
     /// The terms' values side by side, the first term in the highest bits.
     fn spread_value(&self, places: &[Place]) -> u64 {
-        self.terms.iter().zip(places).fold(0, |value, (term, place)| {
-            let steps = match place {
-                // Nowhere is as bad as the most crowded place.
-                None => 0,
-                Some(place) => {
-                    let excess = (term.counts[*place] + 1 - term.least).saturating_sub(term.max_skew);
-                    // The step over the allowed skew costs half of all there is; how far over, little by little.
-                    if excess == 0 { TERM_STEPS } else { (TERM_STEPS / 2 + 1).saturating_sub(excess as u64) }
-                }
-            };
-            (value << TERM_BITS) | steps
-        })
+        self.terms
+            .iter()
+            .zip(places)
+            .fold(0, |value, (term, place)| (value << TERM_BITS) | term.steps(place.map(|p| term.counts[p])))
     }
 
     /// The combined value scaled to -100..=100; 0 without terms.
@@ -242,11 +280,11 @@ impl<'r> Spreader<'r> {
         if bits == 0 {
             return 0;
         }
-        let most = (1_i128 << bits) - 1;
-        (i128::from(value) * 200 / most - 100) as i64
+        let most = (1_u64 << bits) - 1;
+        (value * (2 * WORTH_MAX as u64) / most) as i64 - WORTH_MAX
     }
 
-    /// Counts a chosen cluster; whether the emptiest topology of some term filled, so that others may bid again.
+    /// Counts a chosen cluster; whether the emptiest place of some term filled, so that others may be worth more.
     fn occupy(&mut self, cell: usize) -> bool {
         let Self { terms, cells, apart, .. } = self;
         let mut filled = false;
@@ -258,7 +296,8 @@ impl<'r> Spreader<'r> {
                 if term.at_least == 0 {
                     term.least += 1;
                     term.at_least = term.counts.iter().filter(|count| **count == term.least).count();
-                    filled = true;
+                    // Where there is no other place, nothing is worth more or less than before.
+                    filled |= term.counts.len() > 1;
                 }
             }
         }
@@ -268,12 +307,7 @@ impl<'r> Spreader<'r> {
         filled
     }
 
-    /// What keeps the clusters of a cell from being chosen now.
-    fn obstacle(&self, cell: usize) -> Option<Obstacle> {
-        let Cell { places, apart, .. } = &self.cells[cell];
-        self.obstacle_at(places, apart.as_deref())
-    }
-
+    /// What keeps clusters in these places from being chosen now.
     fn obstacle_at(&self, places: &[Place], apart: Option<&str>) -> Option<Obstacle> {
         if let Some((topology, taken)) = &self.apart {
             match apart {
@@ -318,3 +352,6 @@ impl<'r> Spreader<'r> {
         self.terms.iter().map(place).collect()
     }
 }
+
+#[cfg(test)]
+mod tests;

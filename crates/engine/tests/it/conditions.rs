@@ -7,7 +7,7 @@ use berth_engine::select::Published;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde_json::json;
 
-use crate::fixtures::{Fleet, Request, at, bare, fleet, time, web};
+use crate::fixtures::{Fleet, Request, at, bare, fleet, placement, time, web};
 use crate::world::World;
 
 fn condition<'p>(published: &'p Published, kind: &str) -> &'p Condition {
@@ -225,4 +225,16 @@ fn a_score_limit_holds_back_scores_and_nothing_else() {
     world.apply(fleet().cluster("a").available("False").objects.pop().unwrap());
     let told = world.settle(&request.key(), at(20)).unwrap();
     assert_eq!(told.decisions[0].decisions()[0].available, Some(false), "that does not wait");
+}
+
+#[test]
+fn a_name_that_no_label_can_hold_is_told_without_a_slice_to_carry_it() {
+    for (chars, slices, status) in [(63, 1, "False"), (64, 0, "True")] {
+        let request = placement("ns", &"p".repeat(chars));
+        let mut world = fleet().cluster("a").placement(&request).world();
+        let decision = world.decide(&request.key(), at(0)).unwrap();
+        let published = world.publish(&request.key(), &decision, at(0));
+        assert_eq!(published.decisions.len(), slices, "{chars}");
+        assert_eq!(condition(&published, condition::PLACEMENT_MISCONFIGURED).status, status, "{chars}");
+    }
 }

@@ -12,6 +12,7 @@ mod golden;
 mod groups;
 mod hostile;
 mod naive;
+mod notes;
 mod predicates;
 mod prioritizers;
 mod properties;

@@ -156,3 +156,66 @@ fn a_clock_that_goes_back_brings_back_who_had_left() {
     assert_eq!(world.selected(&request.key(), at(40)), ["c001"]);
     assert_eq!(world.selected(&request.key(), at(20)), ["c000"]);
 }
+
+/// A world in which the ranking of `request` was built while only clusters from `first` on could be selected, grew by all
+/// before them, and was cut.
+fn cut_ranking(request: &Request, clusters: usize, first: usize) -> World {
+    let fleet = (0..clusters).fold(fleet(), |fleet, number| {
+        let fleet = fleet.cluster(&name(number)).label("env", "prod");
+        if number < first { fleet.taint("gpu:NoSelect", 0) } else { fleet }
+    });
+    let mut world = fleet.placement(request).world();
+    assert_eq!(world.selected(&request.key(), at(0)), [name(first)]);
+    for number in 0..first {
+        world.apply(bare().cluster(&name(number)).label("env", "prod").objects[0].clone());
+    }
+    assert_eq!(world.selected(&request.key(), at(0)), [name(0)]);
+    world
+}
+
+/// The most that are kept for one cluster: itself and twice the reserve.
+const KEPT: usize = 129;
+
+#[test]
+fn whoever_was_cut_off_a_ranking_comes_before_those_behind_the_cut() {
+    let request = web().number(1);
+    let mut world = cut_ranking(&request, CLUSTERS, 100);
+    // Makes room: a ranking that is full would cut off again what it should not have taken in.
+    let barred = |number: usize| bare().cluster(&name(number)).taint("gpu:NoSelect", 0).objects[0].clone();
+    world.apply(barred(0));
+    // Behind the cut, and before what was the end of the ranking when it was built.
+    let behind = bare().cluster(&name(KEPT + 20)).label("env", "prod");
+    world.apply(behind.clone().taint("gpu:NoSelect", 0).objects[0].clone());
+    world.apply(behind.objects[0].clone());
+    assert_eq!(world.selected(&request.key(), at(0)), [name(1)]);
+    for number in 1..KEPT {
+        world.apply(barred(number));
+    }
+    assert_eq!(world.selected(&request.key(), at(0)), [name(KEPT)]);
+}
+
+#[test]
+fn a_ranking_of_all_is_one_of_some_once_it_was_cut() {
+    let request = web().number(1);
+    let mut world = cut_ranking(&request, 150, 100);
+    for number in 0..KEPT {
+        world.apply(bare().cluster(&name(number)).taint("gpu:NoSelect", 0).objects[0].clone());
+    }
+    assert_eq!(world.selected(&request.key(), at(0)), [name(KEPT)]);
+}
+
+#[test]
+fn a_cluster_that_a_slice_named_twice_and_names_once_has_less_load() {
+    let request = web().number(1).additive(&[("Steady", 0)]);
+    let other = |name: &str| PlacementKey::new("elsewhere", name);
+    let slice =
+        |name: &str, clusters: &[&str]| Delta::Decision(Box::new(decision(&other(name), 1, clusters)));
+    let mut world = fleet().clusters(["a", "b"]).placement(&request).world();
+    world.apply(slice("one", &["a", "a", "b"]));
+    world.apply(slice("two", &["b"]));
+    let score = |world: &mut World| world.decide(&request.key(), at(0)).unwrap().picks[0].score;
+    assert_eq!(score(&mut world), -100, "as loaded as the busiest");
+    // The busiest stays the busiest, so a ranking that was not told keeps its scores.
+    world.apply(slice("one", &["a", "b"]));
+    assert_eq!(score(&mut world), 0);
+}

@@ -382,6 +382,36 @@ fn a_limited_toleration_of_a_bar_against_new_selections_announces_nothing() {
     assert_eq!(world.selected(&request.key(), at(100)), ["a"]);
 }
 
+#[test]
+fn where_scores_are_relative_a_new_cluster_is_not_announced_to_leave_when_it_stays() {
+    // Once written it is held, and the bar is against new selections.
+    let relative = [
+        web().exact(&[("ResourceAllocatableCPU", 1)]),
+        web().spread("region", "Label", 1, "ScheduleAnyway"),
+        web().apart("region", "Label"),
+    ];
+    for request in relative {
+        let request = request.number(1).exists("key1").seconds(10);
+        let fleet = fleet().cluster("a").label("region", "r1").resources("8", "8");
+        let fleet = fleet.taint("key1:NoSelectIfNew", 0);
+        let mut world = fleet.placement(&request).world();
+        let first = world.decide(&request.key(), at(1)).unwrap();
+        assert_eq!((crate::world::World::names(&first), first.next), (vec!["a".to_owned()], None));
+        world.settle(&request.key(), at(1)).unwrap();
+        assert_eq!(world.decide(&request.key(), at(2)).unwrap().next, None);
+        assert_eq!(world.selected(&request.key(), at(100)), ["a"]);
+    }
+}
+
+#[test]
+fn where_scores_are_relative_a_cluster_that_is_not_selected_is_still_announced_to_leave() {
+    let request = web().number(1).exact(&[("ResourceAllocatableCPU", 1)]).exists("key1").seconds(10);
+    let fleet = fleet().cluster("a").resources("8", "8");
+    let fleet = fleet.cluster("b").resources("4", "4").taint("key1:NoSelectIfNew", 0);
+    let next = fleet.placement(&request).world().decide(&request.key(), at(1)).unwrap().next.unwrap();
+    assert_eq!((next.at, &*next.cluster), (at(10), "b"));
+}
+
 fn shunning() -> Fleet {
     fleet().cluster("a").taint("old:PreferNoSelect", 0).cluster("b").cluster("c")
 }
