@@ -3,7 +3,8 @@
 // recorders and discovery.
 //
 // It reads KUBECONFIG, prints one line a check and ends with 1 when one failed. Arguments are regular expressions: only
-// checks that one of them matches are run. It writes into namespaces of its own and deletes them when it is done.
+// checks that one of them matches are run. `stand NAMESPACE NAME IDENTITY` makes it a candidate for a lease instead, for
+// tests of other electors. It writes into namespaces of its own and deletes them when it is done.
 package main
 
 import (
@@ -36,6 +37,14 @@ func main() {
 	}
 	config.QPS = -1
 	config.UserAgent = "berth-client-go"
+
+	if len(os.Args) == 5 && os.Args[1] == "stand" {
+		if err := stand(config, os.Args[2], os.Args[3], os.Args[4]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 
 	var wanted []*regexp.Regexp
 	for _, argument := range os.Args[1:] {

@@ -1,0 +1,110 @@
+//! Writes, as data.
+
+use std::fmt;
+
+use berth_engine::model::ObjectKey;
+use serde_json::Value;
+
+use crate::world::{Kind, Object};
+
+/// One write to the API server.
+#[derive(Clone, Debug)]
+pub enum Write {
+    /// Make this object.
+    Create(Object),
+    /// Change an object by a merge patch, if it is still the one that was seen.
+    Patch {
+        /// The object.
+        target: Target,
+        /// The subresource, if not the object itself.
+        subresource: Option<&'static str>,
+        /// The merge patch, without preconditions: those are the target's.
+        patch: Value,
+    },
+    /// Delete an object, if it is still the one that was seen.
+    Delete(Target),
+    /// Go on only if this object, on which what follows was decided, is still as it was seen: for verdicts on what did
+    /// *not* happen, which a watch that has gone quiet would give as well.
+    Unchanged(Target),
+}
+
+/// An object as it was seen. Where the same job wrote it before, that answer counts instead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// The kind.
+    pub kind: Kind,
+    /// The name.
+    pub key: ObjectKey,
+    /// Its identity; `None` for an object that the same job creates.
+    pub uid: Option<String>,
+    /// Its revision; `None` for an object that the same job creates.
+    pub resource_version: Option<String>,
+}
+
+impl Target {
+    /// The object as it is known.
+    pub fn of(object: &Object) -> Self {
+        let metadata = object.metadata();
+        Self {
+            kind: object.kind(),
+            key: ObjectKey::of(metadata),
+            uid: metadata.uid.clone(),
+            resource_version: metadata.resource_version.clone(),
+        }
+    }
+
+    /// An object that the same job creates.
+    pub fn to_come(kind: Kind, key: ObjectKey) -> Self {
+        Self { kind, key, uid: None, resource_version: None }
+    }
+}
+
+impl Write {
+    /// The kind and the name of what is written.
+    pub fn subject(&self) -> (Kind, ObjectKey) {
+        match self {
+            Self::Create(object) => (object.kind(), ObjectKey::of(object.metadata())),
+            Self::Patch { target, .. } | Self::Delete(target) | Self::Unchanged(target) => {
+                (target.kind, target.key.clone())
+            }
+        }
+    }
+
+    /// The verb, as roles have it.
+    pub fn verb(&self) -> &'static str {
+        match self {
+            Self::Create(_) => "create",
+            Self::Patch { .. } => "patch",
+            Self::Delete(_) => "delete",
+            Self::Unchanged(_) => "get",
+        }
+    }
+}
+
+impl fmt::Display for Write {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (kind, key) = self.subject();
+        write!(f, "{} {kind} {key}", self.verb())
+    }
+}
+
+/// An event to be recorded about an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// What it is about.
+    pub regarding: Target,
+    /// What else it names.
+    pub related: Option<Target>,
+    /// Whether somebody should look at it.
+    pub is_warning: bool,
+    /// Why, in one word.
+    pub reason: &'static str,
+    /// What was done, in one word.
+    pub action: &'static str,
+    /// The sentence.
+    pub note: String,
+    /// The controller that says it.
+    pub reporter: &'static str,
+    /// The namespace it is put into.
+    pub namespace: String,
+}

@@ -1,0 +1,59 @@
+//! The controllers: what each looks at, what touches its subjects, and which writes a decision becomes.
+//!
+//! A controller owns an index at most. It asks the engine for verdicts and turns them into writes; it never sends one,
+//! and it never asks the API server anything.
+
+mod cluster_lease;
+mod cluster_set;
+mod cluster_taint;
+mod placement;
+mod rbac_binding;
+mod set_binding;
+#[cfg(test)]
+pub(crate) mod stage;
+
+use berth_engine::Moment;
+use berth_engine::model::ObjectKey;
+
+pub use cluster_lease::ClusterLeaseController;
+pub use cluster_set::ClusterSetController;
+pub use cluster_taint::ClusterTaintController;
+pub use placement::PlacementController;
+pub use rbac_binding::RbacBindingController;
+pub use set_binding::SetBindingController;
+
+use crate::act::{Note, Write};
+use crate::due::Due;
+use crate::names::ControllerName;
+use crate::world::{Change, Kind, World};
+
+/// A controller: changes in, writes out.
+pub trait Controller: Send {
+    /// Its name.
+    fn name(&self) -> ControllerName;
+
+    /// What it must have seen all of before it decides anything.
+    fn kinds(&self) -> &'static [Kind];
+
+    /// Something changed: marks the subjects it may concern. `world` already has the change.
+    fn observe(&mut self, change: &Change, world: &World, due: &mut Due);
+
+    /// Time has passed: marks the subjects this alone may concern. Deadlines given with a verdict need no such help.
+    fn advance(&mut self, _now: Moment, _due: &mut Due) {}
+
+    /// Decides one subject.
+    fn decide(&mut self, subject: &ObjectKey, world: &World, now: Moment) -> Verdict;
+}
+
+/// What should be done about a subject, and when to look again.
+#[derive(Debug, Default)]
+pub struct Verdict {
+    /// The writes, in order; none if everything is as it should be.
+    pub writes: Vec<Write>,
+    /// Events to record once all writes are done.
+    pub notes: Vec<Note>,
+    /// When time alone will change the verdict.
+    pub wake: Option<Moment>,
+    /// What it was, in one word, for metrics.
+    pub outcome: &'static str,
+}

@@ -1,0 +1,183 @@
+use serde_json::{Value, json};
+
+use super::*;
+use crate::controllers::stage::Stage;
+
+fn stage() -> Stage<PlacementController> {
+    let mut stage = Stage::new(PlacementController::new(Dialect::OURS));
+    stage.put(Kind::Set, json!({"metadata": {"name": "blue"}, "spec": {"clusterSelector": {"selectorType": "ExclusiveClusterSetLabel"}}}));
+    stage.put(
+        Kind::Binding,
+        json!({"metadata": {"namespace": "n", "name": "blue"}, "spec": {"clusterSet": "blue"}}),
+    );
+    stage
+}
+
+fn cluster(name: &str, taints: &Value) -> Value {
+    json!({
+        "metadata": {"name": name, "labels": {"cluster.open-cluster-management.io/clusterset": "blue"}},
+        "spec": {"hubAcceptsClient": true, "taints": taints},
+    })
+}
+
+fn placement(spec: &Value) -> Value {
+    json!({"metadata": {"namespace": "n", "name": "p"}, "spec": spec})
+}
+
+fn selected(stage: &Stage<PlacementController>) -> Vec<String> {
+    let slices = stage.names(Kind::Decision);
+    let entries = slices.iter().flat_map(|name| {
+        let object = stage.get(Kind::Decision, "n", name.strip_prefix("n/").unwrap()).unwrap();
+        object["status"]["decisions"].as_array().cloned().unwrap_or_default()
+    });
+    entries.map(|entry| entry["clusterName"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn a_new_placement_takes_three_writes() {
+    let mut stage = stage();
+    stage.put(Kind::Cluster, cluster("c1", &json!([])));
+    stage.put(Kind::Placement, placement(&json!({})));
+    assert_eq!(
+        stage.settle(),
+        [
+            "create PlacementDecision n/p-decision-1",
+            "patch PlacementDecision n/p-decision-1/status",
+            "patch Placement n/p/status"
+        ]
+    );
+    assert_eq!(selected(&stage), ["c1"]);
+    let reasons: Vec<_> = stage.notes.iter().map(|note| note.reason).collect();
+    assert_eq!(reasons, ["DecisionCreate", "ScoreUpdate"]);
+}
+
+#[test]
+fn what_is_as_it_should_be_is_not_written_again_by_a_new_process() {
+    let mut before = stage();
+    for number in 0..150 {
+        before.put(Kind::Cluster, cluster(&format!("c{number:03}"), &json!([])));
+    }
+    before.put(Kind::Placement, placement(&json!({"numberOfClusters": 120})));
+    before.settle();
+    let mut after = Stage::new(PlacementController::new(Dialect::OURS));
+    for ((kind, _), object) in before.objects() {
+        after.put(*kind, object.clone());
+    }
+    assert_eq!(after.settle(), [""; 0]);
+}
+
+#[test]
+fn a_slice_deleted_by_somebody_else_comes_back() {
+    let mut stage = stage();
+    stage.put(Kind::Cluster, cluster("c1", &json!([])));
+    stage.put(Kind::Placement, placement(&json!({})));
+    stage.settle();
+    stage.remove(Kind::Decision, &ObjectKey::new("n", "p-decision-1"));
+    assert_eq!(
+        stage.settle(),
+        ["create PlacementDecision n/p-decision-1", "patch PlacementDecision n/p-decision-1/status"]
+    );
+    assert_eq!(selected(&stage), ["c1"]);
+}
+
+#[test]
+fn a_slice_edited_by_somebody_else_is_put_right() {
+    let mut stage = stage();
+    stage.put(Kind::Cluster, cluster("c1", &json!([])));
+    stage.put(Kind::Placement, placement(&json!({})));
+    stage.settle();
+    let right = stage.get(Kind::Decision, "n", "p-decision-1").unwrap().clone();
+    let mut wrong = right.clone();
+    wrong["status"]["decisions"] = json!([{"clusterName": "nonsense", "reason": ""}]);
+    wrong["metadata"]["labels"] = json!({"mine": "true"});
+    stage.put(Kind::Decision, wrong);
+    stage.settle();
+    let mut now = stage.get(Kind::Decision, "n", "p-decision-1").unwrap().clone();
+    now["metadata"]["resourceVersion"] = right["metadata"]["resourceVersion"].clone();
+    assert_eq!(now, right);
+}
+
+#[test]
+fn a_slice_of_our_name_that_was_labelled_for_another_is_ours() {
+    let mut stage = stage();
+    stage.put(Kind::Cluster, cluster("c1", &json!([])));
+    stage.put(
+        Kind::Decision,
+        json!({"metadata": {"namespace": "n", "name": "p-decision-1", "labels": {"cluster.open-cluster-management.io/placement": "q"}}}),
+    );
+    stage.put(Kind::Placement, placement(&json!({})));
+    let mut other = placement(&json!({}));
+    other["metadata"]["name"] = json!("q");
+    stage.put(Kind::Placement, other);
+    stage.settle();
+    assert_eq!(stage.names(Kind::Decision), ["n/p-decision-1", "n/q-decision-1"]);
+    let labels = &stage.get(Kind::Decision, "n", "p-decision-1").unwrap()["metadata"]["labels"];
+    assert_eq!(labels["cluster.open-cluster-management.io/placement"], "p");
+}
+
+#[test]
+fn a_toleration_that_ends_is_acted_on_at_its_moment() {
+    let mut stage = stage();
+    let added = stage.now.timestamp().unwrap().to_string();
+    let taint = json!([{"key": "maintenance", "effect": "NoSelect", "timeAdded": added}]);
+    stage.put(Kind::Cluster, cluster("c1", &taint));
+    let tolerations = json!([{"key": "maintenance", "operator": "Exists", "tolerationSeconds": 10}]);
+    stage.put(Kind::Placement, placement(&json!({"tolerations": tolerations})));
+    stage.settle();
+    assert_eq!(selected(&stage), ["c1"]);
+    assert_eq!(stage.due.next(), Some(stage.now.plus_seconds(10)));
+    stage.after_seconds(9);
+    assert_eq!(selected(&stage), ["c1"]);
+    stage.after_seconds(1);
+    assert_eq!(selected(&stage), [""; 0]);
+}
+
+#[test]
+fn a_placement_that_becomes_misconfigured_keeps_its_clusters() {
+    let mut stage = stage();
+    stage.put(Kind::Cluster, cluster("c1", &json!([])));
+    stage.put(Kind::Placement, placement(&json!({})));
+    stage.settle();
+    let mut broken = stage.get(Kind::Placement, "n", "p").unwrap().clone();
+    broken["spec"] =
+        json!({"predicates": [{"requiredClusterSelector": {"celSelector": {"celExpressions": ["1 +"]}}}]});
+    stage.put(Kind::Placement, broken);
+    assert_eq!(stage.settle(), ["patch Placement n/p/status"]);
+    assert_eq!(selected(&stage), ["c1"]);
+}
+
+#[test]
+fn a_placement_with_scheduling_switched_off_is_left_alone() {
+    let mut stage = stage();
+    let mut object = placement(&json!({}));
+    object["metadata"]["annotations"] =
+        json!({"cluster.open-cluster-management.io/experimental-scheduling-disable": "true"});
+    stage.put(Kind::Placement, object);
+    assert_eq!(stage.settle(), [""; 0]);
+}
+
+#[test]
+fn what_the_server_would_prune_is_not_sent() {
+    let mut stage = stage();
+    stage.controller = PlacementController::new(Dialect::STOCK);
+    stage.put(Kind::Set, json!({"metadata": {"name": "blue"}, "spec": {"clusterSelector": {"selectorType": "ExclusiveClusterSetLabel"}}}));
+    stage.put(
+        Kind::Binding,
+        json!({"metadata": {"namespace": "n", "name": "blue"}, "spec": {"clusterSet": "blue"}}),
+    );
+    let added = stage.now.timestamp().unwrap().to_string();
+    stage.put(Kind::Cluster, cluster("c1", &json!([{"key": "k", "effect": "NoSelect", "timeAdded": added}])));
+    let tolerations = json!([{"key": "k", "operator": "Exists", "tolerationSeconds": 10}]);
+    stage.put(Kind::Placement, placement(&json!({"tolerations": tolerations})));
+    stage.settle();
+    assert_eq!(stage.get(Kind::Placement, "n", "p").unwrap()["status"].get("nextTransition"), None);
+    assert_eq!(stage.due.next(), Some(stage.now.plus_seconds(10)), "it is acted on all the same");
+}
+
+#[test]
+fn a_name_is_that_of_a_slice_where_a_number_ends_it() {
+    assert_eq!(named_after("p-decision-1"), Some("p"));
+    assert_eq!(named_after("p-decision-1-decision-12"), Some("p-decision-1"));
+    assert_eq!(named_after("p-decision-x"), None);
+    assert_eq!(named_after("p"), None);
+}

@@ -1,0 +1,27 @@
+//! Making it so: the fleet controllers.
+//!
+//! Owns the way from what an API server holds to what it should hold: watch, model, decide, act. It decides nothing
+//! itself (that is the engine's work) and knows nothing of the server behind the client: the hub in this process and a
+//! Kubernetes far away are one code path.
+//!
+//! ```text
+//!   watch --Told--> world --Change--> controllers (an index, the engine's verdict) --writes--> act --> API server
+//!                     ^                  ^    |                                      |
+//!                     |                  |    '--subjects, deadlines--> due           '-- answers are told as well
+//!                     '------------------'            lead: who may act    serve: health and metrics
+//! ```
+
+pub mod act;
+pub mod controllers;
+pub mod dialect;
+pub mod due;
+pub mod lead;
+pub mod names;
+pub mod runtime;
+pub mod serve;
+mod watch;
+pub mod world;
+
+pub use dialect::Dialect;
+pub use names::{ControllerList, ControllerName};
+pub use runtime::{Options, run};

@@ -1,0 +1,353 @@
+//! The loop: what is told goes into the world, what it touches is decided, what is decided is written.
+//!
+//! One task owns the world and every controller, so nothing here is locked and the order of things is the order in which
+//! they were told. Watches and writes run beside it and tell it what they learn. Nothing is decided by a controller that
+//! has not seen everything it needs, and nothing is written while another leads.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use berth_engine::Moment;
+use berth_engine::model::ObjectKey;
+use kube::Client;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::act::{Events, Job, WriteError, Writer};
+use crate::controllers::{
+    ClusterLeaseController, ClusterSetController, ClusterTaintController, Controller, PlacementController,
+    RbacBindingController, SetBindingController,
+};
+use crate::dialect::Dialect;
+use crate::due::{Due, Ended};
+use crate::lead::Fence;
+use crate::names::{ControllerList, ControllerName};
+use crate::serve::{Check, Health, Metrics, PlacementState, Pulse};
+use crate::watch::Watches;
+use crate::world::{Kind, Told, World};
+
+/// Subjects whose writes may be under way at once.
+const JOBS_MAX: usize = 64;
+/// What watches and writers may have told that was not heard yet: enough that a burst is taken in as one.
+const TOLD_MAX: usize = 4_096;
+/// The longest the loop sleeps: how late a deadline may be met after the wall clock was set forward.
+const NAP_MAX: Duration = Duration::from_secs(5);
+/// How long a turn of the loop may take before the process counts as stuck: it sleeps for [`NAP_MAX`] at most.
+const PULSE_MAX: Duration = Duration::from_mins(1);
+/// The outcome of a subject that is no more.
+const GONE: &str = "gone";
+/// How long writes under way may take after we were asked to stop.
+const DRAIN_MAX: Duration = Duration::from_secs(10);
+/// How long events that were handed in may take after that.
+const RECORD_MAX: Duration = Duration::from_secs(2);
+
+/// How the controllers run.
+#[derive(Debug)]
+pub struct Options {
+    /// Which of them.
+    pub controllers: ControllerList,
+    /// Who says so in events.
+    pub identity: String,
+    /// What the server's definitions have room for.
+    pub dialect: Dialect,
+    /// Whether we lead.
+    pub fence: Fence,
+    /// Where it is told how we are.
+    pub health: Health,
+    /// What is counted.
+    pub metrics: Arc<Metrics>,
+}
+
+/// Runs the controllers until `stop`. Writes under way are finished then.
+pub async fn run(client: Client, options: Options, stop: CancellationToken) {
+    let (told, hearing) = mpsc::channel(TOLD_MAX);
+    let Options { controllers, identity, dialect, fence, health, metrics } = options;
+    let seats: Vec<Seat> = controllers.enabled().map(|name| Seat::new(controller(name, dialect))).collect();
+    let watches = Watches {
+        client: client.clone(),
+        told: told.clone(),
+        metrics: Arc::clone(&metrics),
+        stop: stop.clone(),
+    };
+    let (events, recorder) = Events::start(client.clone(), identity, Arc::clone(&metrics));
+    let writer = Writer { client, fence: fence.clone(), told, events, metrics };
+    let mut kinds: Vec<Kind> = seats.iter().flat_map(|seat| seat.controller.kinds()).copied().collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    let waiting = health.check("caches");
+    let pulse = health.pulse("loop", PULSE_MAX);
+    if kinds.is_empty() {
+        waiting.pass();
+    }
+    for kind in &kinds {
+        watches.follow(*kind);
+    }
+    let the_loop = Loop {
+        world: World::default(),
+        seats,
+        kinds,
+        writer,
+        fence,
+        jobs: JoinSet::new(),
+        whose: HashMap::new(),
+        hearing,
+        waiting,
+        pulse,
+        turned: Instant::now(),
+    };
+    the_loop.run(stop).await;
+    // What was written is told, as long as that does not keep anybody waiting.
+    if tokio::time::timeout(RECORD_MAX, recorder).await.is_err() {
+        tracing::debug!("some events were not recorded");
+    }
+}
+
+fn controller(name: ControllerName, dialect: Dialect) -> Box<dyn Controller> {
+    match name {
+        ControllerName::Placement => Box::new(PlacementController::new(dialect)),
+        ControllerName::ClusterSet => Box::<ClusterSetController>::default(),
+        ControllerName::ClusterSetBinding => Box::<SetBindingController>::default(),
+        ControllerName::RbacBinding => Box::<RbacBindingController>::default(),
+        ControllerName::ClusterLease => Box::<ClusterLeaseController>::default(),
+        ControllerName::ClusterTaint => Box::<ClusterTaintController>::default(),
+    }
+}
+
+/// A controller and its subjects.
+struct Seat {
+    controller: Box<dyn Controller>,
+    due: Due,
+    /// Whether it has seen everything it needs.
+    is_filled: bool,
+    tally: Tally,
+}
+
+impl Seat {
+    fn new(controller: Box<dyn Controller>) -> Self {
+        Self { controller, due: Due::default(), is_filled: false, tally: Tally::default() }
+    }
+}
+
+/// How the subjects of a controller are, counted by difference.
+#[derive(Default)]
+struct Tally {
+    of: HashMap<ObjectKey, &'static str>,
+    counts: HashMap<&'static str, usize>,
+}
+
+impl Tally {
+    fn set(&mut self, subject: &ObjectKey, outcome: &'static str) {
+        let before = if outcome == GONE {
+            self.of.remove(subject)
+        } else {
+            *self.counts.entry(outcome).or_default() += 1;
+            self.of.insert(subject.clone(), outcome)
+        };
+        if let Some(count) = before.and_then(|before| self.counts.get_mut(before)) {
+            *count -= 1;
+        }
+    }
+
+    fn count(&self, outcome: &str) -> usize {
+        self.counts.get(outcome).copied().unwrap_or_default()
+    }
+}
+
+struct Loop {
+    world: World,
+    seats: Vec<Seat>,
+    kinds: Vec<Kind>,
+    writer: Writer,
+    fence: Fence,
+    jobs: JoinSet<Result<(), WriteError>>,
+    /// Whose each job is, for those that end without a report.
+    whose: HashMap<tokio::task::Id, Begun>,
+    hearing: mpsc::Receiver<Told>,
+    waiting: Check,
+    pulse: Pulse,
+    /// When this turn of the loop began.
+    turned: Instant,
+}
+
+/// A job under way.
+struct Begun {
+    seat: usize,
+    subject: ObjectKey,
+    /// When what it was decided on was heard.
+    heard: Instant,
+}
+
+impl Loop {
+    async fn run(mut self, stop: CancellationToken) {
+        let mut heard = Vec::new();
+        loop {
+            let nap = self.nap();
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                Some(ended) = self.jobs.join_next_with_id() => self.ended(ended),
+                count = self.hearing.recv_many(&mut heard, TOLD_MAX) => {
+                    debug_assert!(count > 0, "the loop holds a sender itself");
+                    for told in heard.drain(..) {
+                        self.hear(told);
+                    }
+                }
+                term = self.fence.changed() => {
+                    self.writer.metrics.leads(term.is_some());
+                    tracing::info!(leads = term.is_some(), "the lead changed");
+                }
+                () = tokio::time::sleep(nap) => {}
+            }
+            self.turned = Instant::now();
+            self.pulse.beat();
+            // Whatever else has ended or was told meanwhile belongs to the same moment.
+            while let Some(ended) = self.jobs.try_join_next_with_id() {
+                self.ended(ended);
+            }
+            self.decide(now());
+        }
+        self.drain().await;
+    }
+
+    /// How long nothing happens by itself.
+    fn nap(&self) -> Duration {
+        let now = now();
+        let is_full = self.jobs.len() >= JOBS_MAX;
+        let next = self.seats.iter().filter(|seat| seat.is_filled).filter_map(|seat| seat.due.next()).min();
+        match next {
+            Some(next) if self.fence.holds() && !is_full => now.until(next).min(NAP_MAX),
+            _ => NAP_MAX,
+        }
+    }
+
+    fn hear(&mut self, told: Told) {
+        let is_list = matches!(told, Told::ListEnds(_));
+        for change in self.world.hear(told) {
+            for seat in &mut self.seats {
+                if seat.controller.kinds().contains(&change.kind()) {
+                    seat.controller.observe(&change, &self.world, &mut seat.due);
+                }
+            }
+        }
+        if is_list {
+            for seat in self.seats.iter_mut().filter(|seat| !seat.is_filled) {
+                seat.is_filled = seat.controller.kinds().iter().all(|kind| self.world.is_filled(*kind));
+                if seat.is_filled {
+                    tracing::info!(controller = %seat.controller.name(), "has seen everything it needs");
+                }
+            }
+            let missing: Vec<String> = self
+                .kinds
+                .iter()
+                .filter(|kind| !self.world.is_filled(**kind))
+                .map(|kind| kind.plural())
+                .collect();
+            if missing.is_empty() {
+                self.waiting.pass();
+            } else {
+                self.waiting.fail(format!("waiting for {}", missing.join(", ")));
+            }
+        }
+    }
+
+    fn decide(&mut self, now: Moment) {
+        let Some(term) = self.fence.term() else { return };
+        for (index, seat) in self.seats.iter_mut().enumerate().filter(|(_, seat)| seat.is_filled) {
+            seat.controller.advance(now, &mut seat.due);
+            let name = seat.controller.name();
+            while self.jobs.len() < JOBS_MAX
+                && let Some(subject) = seat.due.pop(now)
+            {
+                let begun = Instant::now();
+                let verdict = seat.controller.decide(&subject, &self.world, now);
+                self.writer.metrics.decided(name, verdict.outcome, begun.elapsed());
+                seat.tally.set(&subject, verdict.outcome);
+                seat.due.wake(&subject, verdict.wake);
+                if verdict.writes.is_empty() && verdict.notes.is_empty() {
+                    // What failed before is no longer wanted.
+                    seat.due.end(&subject, Ended::Done, now);
+                    continue;
+                }
+                tracing::debug!(controller = %name, %subject, writes = verdict.writes.len(), outcome = verdict.outcome, "decided");
+                seat.due.begin(&subject);
+                let job = Job { term, writes: verdict.writes, notes: verdict.notes };
+                let handle = self.jobs.spawn(self.writer.clone().run(job));
+                self.whose.insert(handle.id(), Begun { seat: index, subject, heard: self.turned });
+            }
+            self.writer.metrics.waiting(name, seat.due.waiting(), seat.due.next_deadline());
+            if name == ControllerName::Placement {
+                for state in PlacementState::ALL {
+                    self.writer.metrics.placements(state, seat.tally.count(state.as_str()));
+                }
+            }
+        }
+    }
+
+    fn ended(&mut self, ended: Result<(tokio::task::Id, Result<(), WriteError>), tokio::task::JoinError>) {
+        // What was told before the job ended must be heard before the subject is decided again.
+        while let Ok(told) = self.hearing.try_recv() {
+            self.hear(told);
+        }
+        let (id, result) = match ended {
+            Ok((id, report)) => (id, report),
+            Err(error) => {
+                tracing::error!(%error, "a job ended badly; its subject is decided again");
+                (error.id(), Err(WriteError::Broken))
+            }
+        };
+        let Begun { seat, subject, heard } =
+            self.whose.remove(&id).expect("every job was entered when it began");
+        let seat = &mut self.seats[seat];
+        let controller = seat.controller.name();
+        let ended = match result {
+            Ok(()) => {
+                self.writer.metrics.reacted(controller, heard.elapsed());
+                Ended::Done
+            }
+            Err(error) => {
+                match &error {
+                    // The watch will bring what we have not seen; nothing is wrong.
+                    WriteError::Stale { .. } | WriteError::Fenced => {
+                        tracing::debug!(%controller, %subject, %error, "not written");
+                    }
+                    _ => tracing::warn!(%controller, %subject, %error, "not written; trying again"),
+                }
+                Ended::Failed { jitter: jitter() }
+            }
+        };
+        seat.due.end(&subject, ended, now());
+    }
+
+    async fn drain(mut self) {
+        let under_way = self.jobs.len();
+        if under_way > 0 {
+            tracing::info!(under_way, "finishing writes");
+        }
+        // Writers tell what they wrote; somebody must listen for them to finish.
+        let finish = async {
+            loop {
+                tokio::select! {
+                    ended = self.jobs.join_next() => if ended.is_none() { break },
+                    Some(_) = self.hearing.recv() => {}
+                }
+            }
+        };
+        if tokio::time::timeout(DRAIN_MAX, finish).await.is_err() {
+            tracing::warn!("stopped with writes still under way");
+        }
+    }
+}
+
+fn now() -> Moment {
+    Moment::from_timestamp(jiff::Timestamp::now())
+}
+
+/// Between 0 and 1.
+fn jitter() -> f64 {
+    let mut bytes = [0; 4];
+    // Without randomness the waits are equal, which is only less polite.
+    let _ = getrandom::fill(&mut bytes);
+    f64::from(u32::from_le_bytes(bytes)) / f64::from(u32::MAX)
+}

@@ -1,0 +1,267 @@
+//! What is counted.
+//!
+//! Owns the names and the labels of the metrics of the controllers. Labels take few values each: kinds, controllers,
+//! verbs and outcomes, never names of objects, so that the number of series does not grow with the fleet.
+//!
+//! | name | kind | labels | meaning |
+//! |---|---|---|---|
+//! | `berth_decisions_total` | counter | `controller`, `outcome` | subjects decided, by how it came out |
+//! | `berth_decide_seconds` | histogram | `controller` | time a decision took |
+//! | `berth_waiting` | gauge | `controller` | subjects that wait to be decided |
+//! | `berth_event_to_write_seconds` | histogram | `controller` | from hearing of a change until the write it led to was answered |
+//! | `berth_next_deadline_timestamp_seconds` | gauge | `controller` | when time alone will next change a decision; 0 for never |
+//! | `berth_writes_total` | counter | `kind`, `verb`, `result` | writes to the API server |
+//! | `berth_events_total` | counter | `result` | events handed in to be recorded |
+//! | `berth_watch_failures_total` | counter | `kind` | watches and lists that failed and were begun again |
+//! | `berth_placements` | gauge | `state` | placements, by whether they are satisfied |
+//! | `berth_leads` | gauge | | 1 while this process may write, 0 while it stands by |
+
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use berth_engine::Moment;
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::Registry;
+
+use crate::names::ControllerName;
+use crate::world::Kind;
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Decided {
+    controller: &'static str,
+    outcome: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct OfController {
+    controller: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Written {
+    kind: String,
+    verb: &'static str,
+    result: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct OfKind {
+    kind: String,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct InState {
+    state: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct WithResult {
+    result: &'static str,
+}
+
+/// How a placement is, for counting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PlacementState {
+    /// It has the clusters it asks for.
+    Satisfied,
+    /// There are not enough clusters for it.
+    Unsatisfied,
+    /// It cannot be decided; its last decision stands.
+    Misconfigured,
+}
+
+impl PlacementState {
+    /// Each of them.
+    pub const ALL: [Self; 3] = [Self::Satisfied, Self::Unsatisfied, Self::Misconfigured];
+
+    /// Its value of the label `state`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Satisfied => "satisfied",
+            Self::Unsatisfied => "unsatisfied",
+            Self::Misconfigured => "misconfigured",
+        }
+    }
+}
+
+/// The metrics of the controllers.
+#[derive(Debug)]
+pub struct Metrics {
+    registry: Registry,
+    decisions: Family<Decided, Counter>,
+    durations: Family<OfController, Histogram>,
+    reactions: Family<OfController, Histogram>,
+    waiting: Family<OfController, Gauge>,
+    deadlines: Family<OfController, Gauge<f64, AtomicU64>>,
+    writes: Family<Written, Counter>,
+    events: Family<WithResult, Counter>,
+    watch_failures: Family<OfKind, Counter>,
+    placements: Family<InState, Gauge>,
+    leads: Gauge,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        // From a microsecond to half a second.
+        let decide: fn() -> Histogram = || Histogram::new(exponential_buckets(1e-6, 3.0, 13));
+        // From a millisecond, the least a server takes, to a minute.
+        let react: fn() -> Histogram = || Histogram::new(exponential_buckets(1e-3, 2.5, 13));
+        let mut metrics = Self {
+            registry: Registry::with_prefix("berth"),
+            decisions: Family::default(),
+            durations: Family::new_with_constructor(decide),
+            reactions: Family::new_with_constructor(react),
+            waiting: Family::default(),
+            deadlines: Family::default(),
+            writes: Family::default(),
+            events: Family::default(),
+            watch_failures: Family::default(),
+            placements: Family::default(),
+            leads: Gauge::default(),
+        };
+        let registry = &mut metrics.registry;
+        registry.register("decisions", "Subjects decided, by how it came out", metrics.decisions.clone());
+        registry.register("decide_seconds", "Time a decision took", metrics.durations.clone());
+        registry.register(
+            "event_to_write_seconds",
+            "Time from hearing of a change until the write it led to was answered",
+            metrics.reactions.clone(),
+        );
+        registry.register("waiting", "Subjects that wait to be decided", metrics.waiting.clone());
+        registry.register(
+            "next_deadline_timestamp_seconds",
+            "When time alone will next change a decision; 0 for never",
+            metrics.deadlines.clone(),
+        );
+        registry.register("writes", "Writes to the API server", metrics.writes.clone());
+        registry.register("events", "Events handed in to be recorded", metrics.events.clone());
+        registry.register("watch_failures", "Watches and lists that failed", metrics.watch_failures.clone());
+        registry.register(
+            "placements",
+            "Placements, by whether they are satisfied",
+            metrics.placements.clone(),
+        );
+        registry.register("leads", "Whether this process may write", metrics.leads.clone());
+        metrics
+    }
+}
+
+impl Metrics {
+    /// The metrics as text, in the OpenMetrics format.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &self.registry)
+            .expect("text takes all that is written to it");
+        text
+    }
+
+    pub(crate) fn decided(&self, controller: ControllerName, outcome: &'static str, took: Duration) {
+        let controller = controller.as_str();
+        self.decisions.get_or_create(&Decided { controller, outcome }).inc();
+        self.durations.get_or_create(&OfController { controller }).observe(took.as_secs_f64());
+    }
+
+    pub(crate) fn waiting(&self, controller: ControllerName, subjects: usize, deadline: Option<Moment>) {
+        let of = OfController { controller: controller.as_str() };
+        self.waiting.get_or_create(&of).set(i64::try_from(subjects).unwrap_or(i64::MAX));
+        let deadline =
+            deadline.and_then(Moment::timestamp).map_or(0.0, |at| at.as_microsecond() as f64 / 1e6);
+        self.deadlines.get_or_create(&of).set(deadline);
+    }
+
+    pub(crate) fn wrote(&self, kind: Kind, verb: &'static str, result: &'static str) {
+        self.writes.get_or_create(&Written { kind: kind.name(), verb, result }).inc();
+    }
+
+    pub(crate) fn event(&self, result: &'static str) {
+        self.events.get_or_create(&WithResult { result }).inc();
+    }
+
+    pub(crate) fn watch_failed(&self, kind: Kind) {
+        self.watch_failures.get_or_create(&OfKind { kind: kind.name() }).inc();
+    }
+
+    /// A change led to a write, which was answered so much time after the change was heard of.
+    pub fn reacted(&self, controller: ControllerName, took: Duration) {
+        self.reactions
+            .get_or_create(&OfController { controller: controller.as_str() })
+            .observe(took.as_secs_f64());
+    }
+
+    /// So many placements are in this state now.
+    pub fn placements(&self, state: PlacementState, count: usize) {
+        let of = InState { state: state.as_str() };
+        self.placements.get_or_create(&of).set(i64::try_from(count).unwrap_or(i64::MAX));
+    }
+
+    pub(crate) fn leads(&self, leads: bool) {
+        self.leads.set(i64::from(leads));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The metrics after one of everything.
+    fn used() -> Metrics {
+        let metrics = Metrics::default();
+        let controller = ControllerName::Placement;
+        metrics.decided(controller, "satisfied", Duration::from_micros(2));
+        metrics.waiting(controller, 3, Some(Moment::from_second(1_800_000_000)));
+        metrics.reacted(controller, Duration::from_millis(4));
+        metrics.wrote(Kind::ALL[0], "create", "ok");
+        metrics.event("ok");
+        metrics.watch_failed(Kind::ALL[0]);
+        metrics.placements(PlacementState::Misconfigured, 2);
+        metrics.leads(true);
+        metrics
+    }
+
+    #[test]
+    fn every_metric_is_told_and_documented() {
+        let text = used().text();
+        let told: Vec<&str> = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("# TYPE "))
+            .filter_map(|line| line.split_once(' '))
+            .map(|(name, _)| name)
+            .collect();
+        assert_eq!(told.len(), 10, "{text}");
+        let documented = include_str!("metrics.rs");
+        for name in told {
+            let row = |name: &str| documented.contains(&format!("//! | `{name}` |"));
+            assert!(row(name) || row(&format!("{name}_total")), "{name} is not in the table");
+        }
+    }
+
+    #[test]
+    fn values_are_told_as_they_are() {
+        let text = used().text();
+        for line in [
+            r#"berth_decisions_total{controller="placement-controller",outcome="satisfied"} 1"#,
+            r#"berth_decide_seconds_count{controller="placement-controller"} 1"#,
+            r#"berth_waiting{controller="placement-controller"} 3"#,
+            r#"berth_next_deadline_timestamp_seconds{controller="placement-controller"} 1800000000.0"#,
+            r#"berth_placements{state="misconfigured"} 2"#,
+            "berth_leads 1",
+        ] {
+            assert!(text.lines().any(|told| told == line), "{line} is not in\n{text}");
+        }
+    }
+
+    #[test]
+    fn no_deadline_is_told_as_zero() {
+        let metrics = used();
+        metrics.waiting(ControllerName::Placement, 0, None);
+        assert!(
+            metrics
+                .text()
+                .contains("berth_next_deadline_timestamp_seconds{controller=\"placement-controller\"} 0.0")
+        );
+    }
+}

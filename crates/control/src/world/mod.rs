@@ -1,0 +1,172 @@
+//! What was seen: the objects of every kind the controllers look at.
+//!
+//! Owns the typed stores and turns what watches and answers tell into changes, each told once. It never asks the API
+//! server and decides nothing.
+
+mod kind;
+mod store;
+
+use berth_api::{
+    AddOnPlacementScore, ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding, Placement,
+    PlacementDecision,
+};
+use berth_engine::model::ObjectKey;
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+pub use kind::{Kind, Object};
+pub(crate) use kind::{Known, Visitor};
+pub use store::Store;
+use store::Turn;
+
+/// The objects of every kind.
+#[derive(Debug, Default)]
+#[expect(missing_docs, reason = "each is named after what it holds")]
+pub struct World {
+    pub clusters: Store<ManagedCluster>,
+    pub sets: Store<ManagedClusterSet>,
+    pub bindings: Store<ManagedClusterSetBinding>,
+    pub placements: Store<Placement>,
+    pub decisions: Store<PlacementDecision>,
+    pub scores: Store<AddOnPlacementScore>,
+    pub leases: Store<Lease>,
+    pub cluster_roles: Store<ClusterRole>,
+    pub cluster_role_bindings: Store<ClusterRoleBinding>,
+    pub namespaces: Store<Namespace>,
+}
+
+/// An object as it was and as it is; at least one of the two is there.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// Its name.
+    pub key: ObjectKey,
+    /// What it was before.
+    pub before: Option<Object>,
+    /// What it is now.
+    pub after: Option<Object>,
+}
+
+impl Change {
+    /// The kind of the object.
+    pub fn kind(&self) -> Kind {
+        self.after.as_ref().or(self.before.as_ref()).map(Object::kind).expect("a change is of something")
+    }
+}
+
+/// What is told of objects, by watches and by the answers to writes.
+#[derive(Debug)]
+pub enum Told {
+    /// A list of this kind begins.
+    ListBegins(Kind),
+    /// A list of this kind is complete.
+    ListEnds(Kind),
+    /// The watch shows this object.
+    Seen(Object),
+    /// The watch shows the end of an object of this kind.
+    Ended(Kind, Box<ObjectMeta>),
+    /// The watch or a list shows an object of this kind that cannot be read.
+    Unreadable(Kind, ObjectKey),
+    /// A write of ours was answered with this object.
+    Answered(Object),
+    /// A deletion of ours was done.
+    Deleted {
+        /// The kind.
+        kind: Kind,
+        /// The object.
+        key: ObjectKey,
+        /// Its identity.
+        uid: String,
+    },
+}
+
+/// Where news of an object comes from.
+#[derive(Clone, Copy)]
+enum Source {
+    Seen,
+    Answered,
+}
+
+impl World {
+    /// Takes in what is told; the changes it makes come back.
+    pub fn hear(&mut self, told: Told) -> Vec<Change> {
+        match told {
+            Told::ListBegins(kind) => kind.visit(BeginList(self)),
+            Told::ListEnds(kind) => kind.visit(EndList(self)),
+            Told::Seen(object) => object.enter(self, Source::Seen).into_iter().collect(),
+            Told::Ended(kind, end) => kind.visit(End(self, &end)),
+            Told::Unreadable(kind, key) => kind.visit(Unreadable(self, key)),
+            Told::Answered(object) => object.enter(self, Source::Answered).into_iter().collect(),
+            Told::Deleted { kind, key, uid } => kind.visit(Delete(self, &key, &uid)),
+        }
+    }
+
+    /// Whether every object of this kind has been seen that existed when the watch began.
+    pub fn is_filled(&self, kind: Kind) -> bool {
+        kind.visit(IsFilled(self))
+    }
+}
+
+impl Change {
+    fn of<K: Known>((key, before, after): Turn<K>) -> Self {
+        Self { key, before: before.map(K::wrap), after: after.map(K::wrap) }
+    }
+}
+
+struct BeginList<'w>(&'w mut World);
+struct EndList<'w>(&'w mut World);
+struct End<'w>(&'w mut World, &'w ObjectMeta);
+struct Unreadable<'w>(&'w mut World, ObjectKey);
+struct Delete<'w>(&'w mut World, &'w ObjectKey, &'w str);
+struct IsFilled<'w>(&'w World);
+
+impl Visitor for BeginList<'_> {
+    type Output = Vec<Change>;
+
+    fn visit<K: Known>(self) -> Vec<Change> {
+        K::store_mut(self.0).begin_list();
+        Vec::new()
+    }
+}
+
+impl Visitor for EndList<'_> {
+    type Output = Vec<Change>;
+
+    fn visit<K: Known>(self) -> Vec<Change> {
+        K::store_mut(self.0).end_list().into_iter().map(Change::of).collect()
+    }
+}
+
+impl Visitor for End<'_> {
+    type Output = Vec<Change>;
+
+    fn visit<K: Known>(self) -> Vec<Change> {
+        K::store_mut(self.0).ended(self.1).map(Change::of).into_iter().collect()
+    }
+}
+
+impl Visitor for Unreadable<'_> {
+    type Output = Vec<Change>;
+
+    fn visit<K: Known>(self) -> Vec<Change> {
+        K::store_mut(self.0).unreadable(self.1);
+        Vec::new()
+    }
+}
+
+impl Visitor for Delete<'_> {
+    type Output = Vec<Change>;
+
+    fn visit<K: Known>(self) -> Vec<Change> {
+        K::store_mut(self.0).deleted(self.1, self.2).map(Change::of).into_iter().collect()
+    }
+}
+
+impl Visitor for IsFilled<'_> {
+    type Output = bool;
+
+    fn visit<K: Known>(self) -> bool {
+        K::store(self.0).is_filled()
+    }
+}

@@ -1,0 +1,257 @@
+//! The objects of one kind that were seen, never going back in time.
+//!
+//! Two streams tell of objects: the watch, in the order of revisions, and the answers to our own writes, which are
+//! ahead of it. An answer is believed at once, so that nothing is written twice for want of having seen the first
+//! write; what the watch then repeats is nothing new.
+
+use std::collections::HashMap;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use berth_engine::model::ObjectKey;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+use super::kind::{Kind, Known};
+
+/// A revision of the API server; 0 where it is not a number.
+type Revision = u64;
+
+/// The objects of one kind.
+#[derive(Debug)]
+pub struct Store<K> {
+    objects: HashMap<ObjectKey, Arc<K>>,
+    /// How far the watch has come: it has nothing older to tell.
+    watched: Revision,
+    /// Objects we deleted whose end the watch has not told of yet, by uid.
+    deleted: HashMap<String, ObjectKey>,
+    /// During a new list: what it has named so far, and what our own writes were answered with meanwhile.
+    listing: Option<HashSet<ObjectKey>>,
+    /// Whether the first list is complete.
+    is_filled: bool,
+}
+
+impl<K> Default for Store<K> {
+    fn default() -> Self {
+        Self { objects: HashMap::new(), watched: 0, deleted: HashMap::new(), listing: None, is_filled: false }
+    }
+}
+
+/// What became of an object: before and after.
+pub(crate) type Turn<K> = (ObjectKey, Option<Arc<K>>, Option<Arc<K>>);
+
+impl<K: Known> Store<K> {
+    /// The object of this name.
+    pub fn get(&self, key: &ObjectKey) -> Option<&Arc<K>> {
+        self.objects.get(key)
+    }
+
+    /// All objects, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = (&ObjectKey, &Arc<K>)> {
+        self.objects.iter()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.objects.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.objects.is_empty()
+    }
+
+    /// Whether every object that existed when the watch began has been seen.
+    pub fn is_filled(&self) -> bool {
+        self.is_filled
+    }
+
+    /// A list begins: what it does not name is gone.
+    pub(crate) fn begin_list(&mut self) {
+        self.listing = Some(HashSet::new());
+    }
+
+    /// A list is complete.
+    pub(crate) fn end_list(&mut self) -> Vec<Turn<K>> {
+        self.is_filled = true;
+        self.deleted.clear();
+        let Some(named) = self.listing.take() else { return Vec::new() };
+        let gone: Vec<_> = self.objects.extract_if(|key, _| !named.contains(key)).collect();
+        gone.into_iter().map(|(key, object)| (key, Some(object), None)).collect()
+    }
+
+    /// The watch or a list shows an object.
+    pub(crate) fn seen(&mut self, object: K) -> Option<Turn<K>> {
+        let key = ObjectKey::of(object.meta());
+        if let Some(listing) = &mut self.listing {
+            listing.insert(key.clone());
+        }
+        self.watched = self.watched.max(revision(object.meta()));
+        let is_deleted = object.meta().uid.as_ref().is_some_and(|uid| self.deleted.contains_key(uid));
+        if is_deleted { None } else { self.put(key, object) }
+    }
+
+    /// A list or the watch shows an object that cannot be read: it is there, and what was known of it stays.
+    pub(crate) fn unreadable(&mut self, key: ObjectKey) {
+        if let Some(listing) = &mut self.listing {
+            listing.insert(key);
+        }
+    }
+
+    /// The watch shows the end of an object.
+    pub(crate) fn ended(&mut self, end: &ObjectMeta) -> Option<Turn<K>> {
+        let key = ObjectKey::of(end);
+        self.watched = self.watched.max(revision(end));
+        if let Some(uid) = &end.uid {
+            self.deleted.remove(uid);
+        }
+        let found = self.objects.get(&key)?;
+        if revision(found.meta()) > revision(end) && found.meta().uid != end.uid {
+            // A successor of the same name, known from the answer that made it.
+            return None;
+        }
+        let before = self.objects.remove(&key);
+        Some((key, before, None))
+    }
+
+    /// A write of ours was answered with this object.
+    pub(crate) fn answered(&mut self, object: K) -> Option<Turn<K>> {
+        if revision(object.meta()) <= self.watched {
+            // The watch has told of it, or of what came after it.
+            return None;
+        }
+        let key = ObjectKey::of(object.meta());
+        if let Some(listing) = &mut self.listing {
+            // The list that is under way may be from before.
+            listing.insert(key.clone());
+        }
+        self.put(key, object)
+    }
+
+    /// A deletion of ours was done.
+    pub(crate) fn deleted(&mut self, key: &ObjectKey, uid: &str) -> Option<Turn<K>> {
+        let found = self.objects.get(key)?;
+        if found.meta().uid.as_deref() != Some(uid) {
+            return None;
+        }
+        let before = self.objects.remove(key);
+        self.deleted.insert(uid.to_owned(), key.clone());
+        Some((key.clone(), before, None))
+    }
+
+    fn put(&mut self, key: ObjectKey, mut object: K) -> Option<Turn<K>> {
+        let known = self.objects.get(&key);
+        let new = revision(object.meta());
+        if known.is_some_and(|known| new != 0 && revision(known.meta()) >= new) {
+            return None;
+        }
+        slim(&mut object);
+        let after = Arc::new(object);
+        let before = self.objects.insert(key.clone(), Arc::clone(&after));
+        Some((key, before, Some(after)))
+    }
+}
+
+/// Which fields somebody owns is half of many an object and read by nobody here; when somebody wrote a lease is.
+fn slim<K: Known>(object: &mut K) {
+    let metadata = object.meta_mut();
+    if K::KIND != Kind::Lease {
+        metadata.managed_fields = None;
+    }
+    for entry in metadata.managed_fields.iter_mut().flatten() {
+        entry.fields_v1 = None;
+    }
+}
+
+fn revision(metadata: &ObjectMeta) -> Revision {
+    metadata.resource_version.as_deref().and_then(|text| text.parse().ok()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use berth_api::Placement;
+
+    use super::*;
+
+    fn object(uid: &str, revision: u64) -> Placement {
+        let mut object = Placement::new("p");
+        object.metadata.namespace = Some("n".to_owned());
+        object.metadata.uid = Some(uid.to_owned());
+        object.metadata.resource_version = Some(revision.to_string());
+        object
+    }
+
+    fn key() -> ObjectKey {
+        ObjectKey::new("n", "p")
+    }
+
+    fn revision_of(store: &Store<Placement>) -> Option<u64> {
+        store.get(&key()).map(|object| revision(&object.metadata))
+    }
+
+    #[test]
+    fn the_watch_repeating_our_own_write_is_no_change() {
+        let mut store = Store::default();
+        assert!(store.seen(object("a", 5)).is_some());
+        assert!(store.answered(object("a", 6)).is_some());
+        assert!(store.seen(object("a", 6)).is_none());
+        assert_eq!(revision_of(&store), Some(6));
+    }
+
+    #[test]
+    fn an_answer_that_comes_after_the_watch_has_passed_it_is_nothing() {
+        let mut store = Store::default();
+        store.seen(object("a", 5));
+        store.ended(&object("a", 7).metadata);
+        assert!(store.answered(object("a", 6)).is_none());
+        assert_eq!(revision_of(&store), None);
+    }
+
+    #[test]
+    fn what_we_deleted_does_not_come_back_with_news_from_before() {
+        let mut store = Store::default();
+        store.seen(object("a", 5));
+        assert!(store.deleted(&key(), "a").is_some());
+        assert!(store.seen(object("a", 6)).is_none());
+        assert!(store.ended(&object("a", 7).metadata).is_none());
+        assert!(store.seen(object("b", 8)).is_some());
+    }
+
+    #[test]
+    fn the_end_of_a_predecessor_does_not_end_its_successor() {
+        let mut store = Store::default();
+        store.seen(object("a", 5));
+        store.deleted(&key(), "a");
+        store.answered(object("b", 9));
+        assert!(store.ended(&object("a", 8).metadata).is_none());
+        assert_eq!(revision_of(&store), Some(9));
+    }
+
+    #[test]
+    fn a_new_list_ends_what_it_does_not_name() {
+        let mut store = Store::default();
+        store.seen(object("a", 5));
+        store.answered(object("a", 9));
+        store.begin_list();
+        assert_eq!(store.end_list().len(), 1, "also what we wrote before it began");
+        assert!(store.is_filled());
+    }
+
+    #[test]
+    fn what_we_made_while_a_list_was_under_way_stays() {
+        let mut store = Store::default();
+        store.begin_list();
+        store.answered(object("b", 9));
+        assert_eq!(store.end_list().len(), 0, "the list may be from before");
+        assert_eq!(revision_of(&store), Some(9));
+    }
+
+    #[test]
+    fn an_object_that_cannot_be_read_is_not_one_that_is_gone() {
+        let mut store = Store::default();
+        store.seen(object("a", 5));
+        store.begin_list();
+        store.unreadable(key());
+        assert_eq!(store.end_list().len(), 0);
+        assert_eq!(revision_of(&store), Some(5), "what was known of it stays");
+    }
+}
