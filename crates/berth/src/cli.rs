@@ -2,12 +2,16 @@
 //!
 //! Owns the top of the command line and the meaning of every exit code. Never does a command's work.
 
+use std::ffi::OsString;
 use std::io;
+use std::path::Path;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
-use crate::commands::{completions, convert, explain, hub, man, plan, version};
+use crate::commands::{
+    completions, convert, crds, demo, explain, hub, man, plan, run as controllers, up, version,
+};
 use crate::console::{Console, Outcome};
 
 /// Where work may live in a fleet of clusters, and when it must leave.
@@ -25,10 +29,11 @@ pub struct Cli {
 /// Everything `berth` can do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Decide every Placement of a folder of manifests, or show what a change would move.
+    /// Decide every Placement of manifests or of a server, or show what a change would move.
     ///
-    /// Decides every Placement in the given manifests and prints the decisions, what is not as asked, and the deadlines
-    /// ahead. PlacementDecisions among the manifests are the decisions that stand now.
+    /// Decides every Placement in the given manifests, or on a server where none are given, and prints the decisions,
+    /// what is not as asked, and the deadlines ahead. PlacementDecisions among them are the decisions that stand now.
+    /// Nothing is written to a server.
     ///
     /// With a change (--with, --without, --taint) or when time passes (--at +10m) the difference is printed instead: who
     /// gains, who loses, why, and how many moves it takes. Before is the world as given, decided; after is the world
@@ -63,12 +68,47 @@ pub enum Command {
     ///
     /// It is one machine's server: who outgrows it moves to a cluster with the same manifests.
     Hub(hub::HubArgs),
+    /// Run a hub and the fleet controllers in one process.
+    ///
+    /// Everything a fleet needs on one machine: the API server of `berth hub`, with the same flags and data, the
+    /// definitions of the placement kinds, and the controllers that decide where work may live. It prints a line when
+    /// the hub answers and one when the controllers work. Ctrl-C or SIGTERM finishes what is under way.
+    Up(Box<up::UpArgs>),
+    /// Run the fleet controllers against any Kubernetes.
+    ///
+    /// The server is found as kubectl finds it. One that is not there yet, or does not serve the placement kinds, is
+    /// waited for. When the controllers have seen everything they need it prints one line. Several processes choose a
+    /// leader among them by a Lease, and only the leader acts. SIGTERM finishes what is under way and lets go of the
+    /// Lease; a second signal ends the process at once.
+    Run(Box<controllers::RunArgs>),
+    /// Make clusters of `berth up --demo` fail and recover.
+    Demo(demo::DemoArgs),
+    /// Print the definitions (CRDs) of the placement kinds.
+    Crds,
     /// Print a completion script for a shell.
     Completions(completions::CompletionsArgs),
     /// Print the manual page, or write all of them into a folder.
     Man(man::ManArgs),
     /// Print the version.
     Version,
+}
+
+/// What `kubectl` looks for when somebody types `kubectl berth`.
+const PLUGIN: &str = "kubectl-berth";
+
+impl Cli {
+    /// Reads a command line, its first word being the program's. Usage is shown as it is typed, also for kubectl's plugin.
+    pub fn read(line: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
+        let line: Vec<OsString> = line.into_iter().collect();
+        let is_plugin =
+            line.first().and_then(|program| Path::new(program).file_stem()) == Some(PLUGIN.as_ref());
+        let mut command = Self::command();
+        if is_plugin {
+            command = command.bin_name("kubectl berth");
+        }
+        let matches = command.try_get_matches_from_mut(line)?;
+        Self::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+    }
 }
 
 /// Runs a command to its exit code.
@@ -83,7 +123,7 @@ pub fn run(cli: Cli, console: &mut Console<'_>) -> ExitCode {
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             // With standard error gone too there is nobody left to tell.
-            let _ = writeln!(console.err, "berth: {error:#}");
+            let _ = writeln!(console.err, "berth: {}", told(&error));
             ExitCode::FAILURE
         }
     }
@@ -95,10 +135,27 @@ fn execute(cli: Cli, console: &mut Console<'_>) -> anyhow::Result<Outcome> {
         Command::Explain(args) => explain::run(&args, console),
         Command::Convert(args) => convert::run(&args, console),
         Command::Hub(args) => hub::run(args, console),
+        Command::Up(args) => up::run(*args, console),
+        Command::Run(args) => controllers::run(*args, console),
+        Command::Demo(args) => demo::run(args, console),
+        Command::Crds => crds::run(console),
         Command::Completions(args) => completions::run(&args, console),
         Command::Man(args) => man::run(&args, console),
         Command::Version => version::run(console),
     }
+}
+
+/// An error with its causes, without those that an error above them has told already.
+fn told(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if text.is_empty() {
+            text = cause;
+        } else if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
@@ -111,11 +168,31 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory as _;
 
     #[test]
     fn the_command_line_is_well_formed() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn usage_is_shown_as_it_is_typed() {
+        let usage = |line: &str| {
+            let error = Cli::read(line.split(' ').map(OsString::from)).unwrap_err();
+            error.to_string().lines().find(|line| line.starts_with("Usage")).map(str::to_owned).unwrap()
+        };
+        assert_eq!(usage("/usr/bin/kubectl-berth --help"), "Usage: kubectl berth <COMMAND>");
+        assert_eq!(usage("kubectl-berth plan --help"), "Usage: kubectl berth plan [OPTIONS]");
+        assert_eq!(usage("/usr/bin/berth --help"), "Usage: berth <COMMAND>");
+    }
+
+    #[test]
+    fn a_cause_that_was_told_is_not_told_again() {
+        let cause = || anyhow::anyhow!("address in use");
+        assert_eq!(
+            told(&cause().context("cannot listen: address in use; give another")),
+            "cannot listen: address in use; give another"
+        );
+        assert_eq!(told(&cause().context("cannot listen")), "cannot listen: address in use");
     }
 
     #[test]

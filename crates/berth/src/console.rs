@@ -4,12 +4,16 @@
 //! Never formats content.
 
 use std::ffi::OsStr;
+use std::fmt;
 use std::io::{self, BufWriter, IsTerminal, Read, Write};
 use std::process::ExitCode;
 
 use jiff::Timestamp;
 
 use crate::manifest::{Notice, Problem, Warning};
+
+/// Lines of one sort that are shown: whoever mends these will see the next, and more than that nobody reads.
+const LINES_SHOWN_MAX: usize = 200;
 
 /// Whether a stream takes colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,16 +41,19 @@ pub enum Outcome {
     Done,
     /// The input has faults, all of which were shown.
     Faulty,
+    /// The flags do not go together, as was told.
+    Misused,
     /// The plan moves more than the user allowed.
     TooManyMoves,
 }
 
 impl From<Outcome> for ExitCode {
     fn from(outcome: Outcome) -> Self {
-        // 2 is left to usage errors, which the argument parser reports.
+        // 2 is for usage errors, most of which the argument parser reports.
         Self::from(match outcome {
             Outcome::Done => 0,
             Outcome::Faulty => 1,
+            Outcome::Misused => 2,
             Outcome::TooManyMoves => 3,
         })
     }
@@ -93,10 +100,7 @@ impl Console<'_> {
     pub fn report(&mut self, mut problems: Vec<Problem>) -> io::Result<()> {
         problems.sort();
         problems.dedup();
-        for problem in problems {
-            writeln!(self.err, "{problem}")?;
-        }
-        Ok(())
+        self.show(&problems)
     }
 
     /// Shows warnings sorted by place, each once.
@@ -104,12 +108,21 @@ impl Console<'_> {
         warnings.sort();
         warnings.dedup();
         self.warnings += warnings.len();
-        warnings.iter().try_for_each(|warning| writeln!(self.err, "{warning}"))
+        self.show(&warnings)
     }
 
     /// Shows notices.
     pub fn notify(&mut self, notices: &[Notice]) -> io::Result<()> {
-        notices.iter().try_for_each(|notice| writeln!(self.err, "{notice}"))
+        self.show(notices)
+    }
+
+    fn show(&mut self, lines: &[impl fmt::Display]) -> io::Result<()> {
+        let shown = lines.len().min(LINES_SHOWN_MAX);
+        lines[..shown].iter().try_for_each(|line| writeln!(self.err, "{line}"))?;
+        match lines.len() - shown {
+            0 => Ok(()),
+            more => writeln!(self.err, "and {more} more"),
+        }
     }
 }
 
@@ -125,5 +138,29 @@ mod tests {
         assert_eq!(Colour::choose(true, Some(os("1")), None), Colour::Off);
         assert_eq!(Colour::choose(true, None, Some(os("dumb"))), Colour::Off);
         assert_eq!(Colour::choose(false, None, Some(os("xterm"))), Colour::Off);
+    }
+
+    #[test]
+    fn a_flood_of_problems_is_cut_and_the_rest_counted() {
+        let mut shown = Vec::new();
+        let mut console = Console {
+            input: Box::new(io::empty()),
+            out: Box::new(io::sink()),
+            err: Box::new(&mut shown),
+            colour: Colour::Off,
+            warnings: 0,
+            now: Timestamp::UNIX_EPOCH,
+        };
+        let file: std::sync::Arc<str> = "a.yaml".into();
+        let problem = |number: usize| Problem::of_file(&file, format!("fault {number:04}"));
+        console.report((0..LINES_SHOWN_MAX).map(problem).collect()).unwrap();
+        console.report((0..LINES_SHOWN_MAX + 7).chain(0..3).map(problem).collect()).unwrap();
+        console.warn((0..=LINES_SHOWN_MAX).map(problem).map(Warning).collect()).unwrap();
+        assert_eq!(console.warnings, LINES_SHOWN_MAX + 1, "all count, also those that are not shown");
+        drop(console);
+        let shown = String::from_utf8(shown).unwrap();
+        let rest: Vec<&str> = shown.lines().filter(|line| line.starts_with("and")).collect();
+        assert_eq!(rest, ["and 7 more", "and 1 more"], "what is given twice is one");
+        assert_eq!(shown.lines().count(), 3 * LINES_SHOWN_MAX + 2);
     }
 }

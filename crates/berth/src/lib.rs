@@ -6,19 +6,25 @@
 //!                              |----> change   (what-ifs of a plan, as typed)
 //!                              |----> world    (the objects a plan is about, and what-ifs applied to them)
 //!                              |----> plan     (what a hub would decide, and in what it differs)
-//!                              '----> berth-hub (the API server, run in this process)
+//!                              |----> berth-hub (the API server, run in this process)
+//!                              |----> fleet    (the controllers, run in this process) -> berth-control
+//!                              '----> demo     (an example fleet with simulated agents)
 //! ```
 //!
 //! Owns the command line, the reading and writing of manifests and the words a person sees. Never decides anything
 //! about placement itself: decisions are the engine's.
 
+mod admission;
 pub mod change;
 pub mod cli;
 pub mod commands;
 pub mod console;
 pub mod convert;
+mod demo;
+mod fleet;
 pub mod manifest;
 pub mod plan;
+pub mod service;
 pub mod table;
 pub mod world;
 

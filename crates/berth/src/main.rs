@@ -4,10 +4,9 @@ use std::process::ExitCode;
 
 use berth::console::Console;
 use berth::{Cli, run};
-use clap::Parser as _;
 
 fn main() -> ExitCode {
-    match Cli::try_parse() {
+    match Cli::read(std::env::args_os()) {
         Ok(cli) => run(cli, &mut Console::of_process()),
         Err(usage) => {
             // Where even the usage cannot be shown, the exit code is all that is left to say.

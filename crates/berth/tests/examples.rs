@@ -63,7 +63,7 @@ fn folders() -> Vec<PathBuf> {
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .chain([examples().join("fleet")])
-        .filter(|folder| folder.join(".expected.json").is_file())
+        .filter(|folder| folder.join(".expected").is_file())
         .collect();
     folders.sort();
     folders
@@ -147,7 +147,7 @@ fn every_example_comes_to_what_it_says() {
     let mut failures = Vec::new();
     let mut plans = 0;
     for folder in folders() {
-        let expected = std::fs::read(folder.join(".expected.json")).unwrap();
+        let expected = std::fs::read(folder.join(".expected")).unwrap();
         let expected: Expected = serde_json::from_slice(&expected).unwrap();
         let first = Change { args: Vec::new(), at: expected.at, placements: expected.placements };
         for change in std::iter::once(first).chain(expected.changes) {

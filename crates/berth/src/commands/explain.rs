@@ -10,7 +10,7 @@ use berth_engine::explain::{
 use berth_engine::select::{Complaint, compile};
 use clap::{Args, Subcommand};
 
-use super::{InputArgs, OutputFormat, WhatIfArgs};
+use super::{OutputFormat, WhatIfArgs, WorldArgs};
 use crate::console::{Console, Outcome};
 use crate::manifest::{one_line, printable, write_json_document, write_yaml_document};
 use crate::plan::{Planner, Reasons};
@@ -45,7 +45,7 @@ pub enum Subject {
 /// Arguments of `berth explain placement`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  berth explain placement ns1/web -f fleet/\n  berth explain placement ns1/web -f fleet/ --cluster cluster1\n  berth explain placement ns1/web -f fleet/ --cluster cluster1 --taint cluster1=maintenance:NoSelect\n  berth explain placement ns1/web -f fleet/ -o json"
+    after_help = "Examples:\n  berth explain placement ns1/web\n  berth explain placement ns1/web -f fleet/\n  berth explain placement ns1/web -f fleet/ --cluster cluster1\n  berth explain placement ns1/web -f fleet/ --cluster cluster1 --taint cluster1=maintenance:NoSelect\n  berth explain placement ns1/web -f fleet/ -o json"
 )]
 pub struct ExplainPlacementArgs {
     /// The placement; without a namespace it is looked for in `default`.
@@ -54,7 +54,7 @@ pub struct ExplainPlacementArgs {
 
     /// The world to explain it in.
     #[command(flatten)]
-    pub input: InputArgs,
+    pub input: WorldArgs,
 
     /// Explain this cluster only.
     #[arg(long, value_name = "NAME")]
@@ -83,12 +83,13 @@ fn placement(args: &ExplainPlacementArgs, console: &mut Console<'_>) -> anyhow::
     let Some(item) = scene.world.placements.get(&key) else {
         let names: Vec<String> = scene.world.placements.keys().map(ToString::to_string).collect();
         anyhow::bail!(
-            "there is no Placement {key} in the input{}",
+            "there is no Placement {key} {}{}",
+            args.input.place(),
             near(&key.to_string(), names.iter().map(String::as_str))
         );
     };
     if let Some(cluster) = &args.cluster {
-        check_cluster(&scene.world, cluster)?;
+        check_cluster(&scene.world, cluster, args.input.place())?;
     }
     let complaints = compile(&item.object).map_or_else(|complaints| complaints, |rule| rule.hints.into_vec());
     let warning = |complaint: &Complaint| {
@@ -117,13 +118,13 @@ fn placement(args: &ExplainPlacementArgs, console: &mut Console<'_>) -> anyhow::
 }
 
 /// A cluster may be explained if it exists, or if a decision still names it.
-fn check_cluster(world: &World, cluster: &str) -> anyhow::Result<()> {
+fn check_cluster(world: &World, cluster: &str, place: &str) -> anyhow::Result<()> {
     let named = world.decisions.values().flat_map(|item| item.object.decisions());
     let known =
         world.clusters.contains_key(cluster) || named.into_iter().any(|entry| entry.cluster_name == cluster);
     if !known {
         anyhow::bail!(
-            "there is no ManagedCluster {cluster} in the input{}",
+            "there is no ManagedCluster {cluster} {place}{}",
             near(cluster, world.clusters.keys().map(String::as_str))
         );
     }

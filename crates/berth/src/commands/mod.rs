@@ -5,10 +5,14 @@
 
 pub mod completions;
 pub mod convert;
+pub mod crds;
+pub mod demo;
 pub mod explain;
 pub mod hub;
 pub mod man;
 pub mod plan;
+pub mod run;
+pub mod up;
 pub mod version;
 pub mod what_if;
 
@@ -16,6 +20,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
 
+pub use crate::fleet::connect::ServerArgs;
 pub use what_if::WhatIfArgs;
 
 /// The manifests a command reads.
@@ -27,6 +32,28 @@ pub struct InputArgs {
     /// standard input.
     #[arg(short = 'f', long = "filename", value_name = "PATH", required = true, value_hint = ValueHint::AnyPath)]
     pub files: Vec<PathBuf>,
+}
+
+/// The world a command is about: manifests, or what a server holds.
+#[derive(Debug, Clone, Default, Args)]
+pub struct WorldArgs {
+    /// File or folder of manifests; can be given several times. Without any, a server is asked.
+    ///
+    /// A folder is read with everything below it: *.yaml, *.yml and *.json, except hidden files and folders. `-` is
+    /// standard input. Where kubectl would find no server either, the hub of the default data directory is asked.
+    #[arg(short = 'f', long = "filename", value_name = "PATH", value_hint = ValueHint::AnyPath, conflicts_with_all = ["kubeconfig", "context"])]
+    pub files: Vec<PathBuf>,
+
+    /// The server.
+    #[command(flatten)]
+    pub server: ServerArgs,
+}
+
+impl WorldArgs {
+    /// Where something is missing, for messages.
+    pub(crate) fn place(&self) -> &'static str {
+        if self.files.is_empty() { "on the server" } else { "in the input" }
+    }
 }
 
 /// How results are printed.

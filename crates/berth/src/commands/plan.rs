@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{InputArgs, OutputFormat, WhatIfArgs};
+use super::{OutputFormat, WhatIfArgs, WorldArgs};
 use crate::change::Moment;
 use crate::console::{Console, Outcome};
 use crate::manifest::{Notice, Problem};
@@ -14,12 +14,12 @@ use crate::plan::{
 /// Arguments of `berth plan`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  berth plan -f fleet/\n  berth plan -f fleet/ --taint cluster1=maintenance:NoSelect\n  berth plan -f fleet/ --without cluster1 --fail-on-moves 5\n  berth plan -f fleet/ --with change.yaml --at +10m\n  berth plan -f fleet/ --strict -o yaml > decided.yaml"
+    after_help = "Examples:\n  berth plan -f fleet/\n  berth plan --context fleet --taint cluster1=maintenance:NoSelect\n  berth plan -f fleet/ --taint cluster1=maintenance:NoSelect\n  berth plan -f fleet/ --without cluster1 --fail-on-moves 5\n  berth plan -f fleet/ --with change.yaml --at +10m\n  berth plan -f fleet/ --strict -o yaml > decided.yaml"
 )]
 pub struct PlanArgs {
     /// The world as it is.
     #[command(flatten)]
-    pub input: InputArgs,
+    pub input: WorldArgs,
 
     /// What is to be different.
     #[command(flatten)]

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 use jiff::Timestamp;
 
-use super::InputArgs;
+use super::WorldArgs;
 use crate::change::{Moment, Removal, TaintChange};
 use crate::console::{Console, Outcome};
+use crate::fleet::observe;
 use crate::manifest::{Notice, Problem, load};
 use crate::plan::{Plan, Planner, Reasons};
 use crate::world::{Alteration, Reading, World, alter, loose_ends, read};
@@ -86,7 +87,7 @@ impl WhatIfArgs {
     /// Reads the world and applies what is to be different. `None` if there are faults, which have been shown.
     pub fn scene(
         &self,
-        input: &InputArgs,
+        input: &WorldArgs,
         times: Times,
         console: &mut Console<'_>,
     ) -> anyhow::Result<Option<Scene>> {
@@ -95,7 +96,12 @@ impl WhatIfArgs {
             !(from_stdin(&input.files) && from_stdin(&self.with)),
             "standard input can be read once: give `-` to -f or to --with, not to both"
         );
-        let mut base = read(load(&input.files, &mut console.input));
+        let given = if input.files.is_empty() {
+            observe::world(&input.server)?
+        } else {
+            load(&input.files, &mut console.input)
+        };
+        let mut base = read(given);
         let mut with = Reading::default();
         if !self.with.is_empty() {
             with = read(load(&self.with, &mut console.input));

@@ -6,9 +6,10 @@
 use std::io::{self, Write};
 
 use serde::Serialize;
-use serde_json::ser::PrettyFormatter;
+use serde_json::ser::{Formatter, PrettyFormatter};
 use serde_json::{Map, Value, json};
 
+use super::problem::is_unseen;
 use super::scalar::{self, Scalar};
 
 /// Writes one YAML document, its `---` line first when it is not the first of its stream.
@@ -35,10 +36,63 @@ pub fn write_json_list(out: &mut dyn Write, items: &[Value]) -> io::Result<()> {
 
 /// Writes one JSON value.
 pub fn write_json_document(out: &mut dyn Write, value: &Value) -> io::Result<()> {
-    let formatter = PrettyFormatter::with_indent(b"    ");
+    let formatter = Seen(PrettyFormatter::with_indent(b"    "));
     let mut serializer = serde_json::Serializer::with_formatter(&mut *out, formatter);
     value.serialize(&mut serializer)?;
     out.write_all(b"\n")
+}
+
+/// Writes characters that cannot be seen as escapes, which mean the same to every reader of JSON.
+struct Seen(PrettyFormatter<'static>);
+
+impl Formatter for Seen {
+    fn write_string_fragment<W: ?Sized + Write>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {
+        let mut rest = fragment;
+        while let Some((at, c)) = rest.char_indices().find(|(_, c)| is_unseen(*c)) {
+            out.write_all(&rest.as_bytes()[..at])?;
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                write!(out, "\\u{unit:04x}")?;
+            }
+            rest = &rest[at + c.len_utf8()..];
+        }
+        out.write_all(rest.as_bytes())
+    }
+
+    fn begin_array<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.0.begin_array(out)
+    }
+
+    fn end_array<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.0.end_array(out)
+    }
+
+    fn begin_array_value<W: ?Sized + Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
+        self.0.begin_array_value(out, first)
+    }
+
+    fn end_array_value<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.0.end_array_value(out)
+    }
+
+    fn begin_object<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.0.begin_object(out)
+    }
+
+    fn end_object<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.0.end_object(out)
+    }
+
+    fn begin_object_key<W: ?Sized + Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
+        self.0.begin_object_key(out, first)
+    }
+
+    fn begin_object_value<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.0.begin_object_value(out)
+    }
+
+    fn end_object_value<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.0.end_object_value(out)
+    }
 }
 
 fn indent(out: &mut dyn Write, width: usize) -> io::Result<()> {
@@ -150,9 +204,9 @@ fn is_block(text: &str) -> bool {
         && !text.trim_end_matches('\n').is_empty()
 }
 
-/// Characters that every reader takes as themselves.
+/// Characters that every reader, and every person, takes as themselves.
 fn is_visible(c: char) -> bool {
-    !c.is_control() && !matches!(c, '\u{feff}' | '\u{2028}' | '\u{2029}' | '\u{fffe}' | '\u{ffff}')
+    !is_unseen(c) && !matches!(c, '\u{fffe}' | '\u{ffff}')
 }
 
 /// Whether a string may stand without quotes: it must not read as anything but itself.
@@ -184,6 +238,7 @@ fn quoted(out: &mut dyn Write, text: &str) -> io::Result<()> {
             '\t' => out.write_all(b"\\t")?,
             '\r' => out.write_all(b"\\r")?,
             c if is_visible(c) => write!(out, "{c}")?,
+            c if u32::from(c) > 0xffff => write!(out, "\\U{:08x}", u32::from(c))?,
             c => write!(out, "\\u{:04x}", u32::from(c))?,
         }
     }
@@ -278,8 +333,21 @@ mod tests {
         assert!(text.ends_with("}\n"));
     }
 
+    #[test]
+    fn marks_that_turn_a_line_around_are_written_as_escapes_that_read_back() {
+        let value = json!({"k\u{2066}": "a\u{202e}b\u{e0041}"});
+        assert_eq!(yaml(&value), "\"k\\u2066\": \"a\\u202eb\\U000e0041\"\n");
+        assert_eq!(read_back(&yaml(&value)), value);
+        let mut out = Vec::new();
+        write_json_document(&mut out, &value).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert_eq!(text, "{\n    \"k\\u2066\": \"a\\u202eb\\udb40\\udc41\"\n}\n");
+        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value);
+    }
+
     fn any_value() -> impl Strategy<Value = Value> {
         let text = prop_oneof![
+            "[a\u{202e}\u{2066}\u{feff}\u{e0041}\u{85} :]{0,6}",
             any::<String>(),
             "[a-z0-9.:/ \n#'\"-]{0,12}",
             "(yes|no|0x1|1e5|~|null|2021-01-01|a: b|\\|\n x|[ \n]{1,4})"

@@ -5,6 +5,7 @@
 
 use std::io::Read;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::object::{self, Found, Object};
 use super::problem::{Notice, Problem};
@@ -28,13 +29,19 @@ pub fn load(paths: &[PathBuf], stdin: &mut dyn Read) -> Loaded {
     let mut loaded = Loaded::default();
     let mut budget = Budget::default();
     let mut texts = Texts::new(stdin);
-    for source in gather(paths, &mut loaded.problems) {
+    for source in gather(paths, &mut loaded.notices, &mut loaded.problems) {
         match texts.read(&source) {
             Ok(text) => read_source(&source, &text, &mut budget, &mut loaded),
             Err(problem) => loaded.problems.push(problem),
         }
     }
     loaded
+}
+
+/// Reads the objects of one text that is in memory already, and adds them to `loaded`.
+pub fn load_text(name: Arc<str>, text: &str, loaded: &mut Loaded) {
+    let source = Source { name, path: None, origin: Origin::Named };
+    read_source(&source, text, &mut Budget::default(), loaded);
 }
 
 fn read_source(source: &Source, text: &str, budget: &mut Budget, loaded: &mut Loaded) {
@@ -85,7 +92,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn load_text(text: &str) -> Loaded {
+    fn loaded(text: &str) -> Loaded {
         load(&["-".into()], &mut text.as_bytes())
     }
 
@@ -96,7 +103,7 @@ mod tests {
     #[test]
     fn a_stream_gives_its_objects_and_skips_what_is_empty() {
         let text = "# only a comment\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\n---\n~\n---\n{\"apiVersion\": \"v1\", \"kind\": \"Secret\", \"metadata\": {\"name\": \"b\"}}\n";
-        let loaded = load_text(text);
+        let loaded = loaded(text);
         assert_eq!(shown(&loaded.problems), [] as [String; 0]);
         let titles: Vec<_> = loaded.objects.iter().map(Object::title).collect();
         assert_eq!(titles, ["ConfigMap a", "Secret b"]);
@@ -105,7 +112,7 @@ mod tests {
     #[test]
     fn lists_are_opened_and_items_keep_their_path() {
         let text = "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: A\n  metadata: {name: a}\n- apiVersion: x/v1\n  kind: BList\n  items:\n  - metadata:\n      name: b\n    spec: 3\n- 7\n";
-        let loaded = load_text(text);
+        let loaded = loaded(text);
         let titles: Vec<_> = loaded.objects.iter().map(Object::title).collect();
         assert_eq!(titles, ["A a", "B b"]);
         assert_eq!(loaded.objects[1].api_version, "x/v1");
@@ -119,7 +126,7 @@ mod tests {
     fn every_fault_of_every_document_is_collected() {
         let text = "a: [\n---\napiVersion: v1\n---\nkind: 5\napiVersion: v1\n---\nx: 1\n---\napiVersion: v1\nkind: A\nkind: B\n";
         assert_eq!(
-            shown(&load_text(text).problems),
+            shown(&loaded(text).problems),
             [
                 "<stdin>:2: not valid YAML: while parsing a node, did not find expected node content",
                 "<stdin>:3: kind: required, and missing",
@@ -146,17 +153,17 @@ mod tests {
     proptest! {
         #[test]
         fn random_text_never_panics(text in any::<String>()) {
-            load_text(&text);
+            loaded(&text);
         }
 
         #[test]
         fn random_yaml_like_text_never_panics(text in "([ \\-\\[\\]{}:,#&*!|>'\"%@`?~\n\ta-c0-2.]|---\n|: |- |&a |\\*a |<<: |!!|\\.\\.\\.\n|\r\n|\u{85}|é){0,60}") {
-            load_text(&text);
+            loaded(&text);
         }
 
         #[test]
         fn random_json_like_text_never_panics(text in "\\{([ \\[\\]{}:,\"\\\\\nu0-9a-e.+-]|\"a\":|true|null|é){0,60}") {
-            load_text(&text);
+            loaded(&text);
         }
     }
 }

@@ -7,6 +7,7 @@
 //! Owns reading text into values while remembering the line of every field, and writing values back as YAML or
 //! JSON. Never knows what a field means: schemas, defaults and kinds are other modules' business.
 
+mod document;
 mod emit;
 mod json;
 mod load;
@@ -19,8 +20,9 @@ mod source;
 mod split;
 mod yaml;
 
+pub use document::Document;
 pub use emit::{write_json_document, write_json_list, write_yaml_document};
-pub use load::{Loaded, load};
+pub use load::{Loaded, load, load_text};
 pub use node::Positions;
 pub use object::Object;
 pub use path::FieldPath;

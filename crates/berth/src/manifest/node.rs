@@ -113,7 +113,7 @@ fn flatten(node: Node, at: Position, places: &mut Vec<Position>) -> Value {
 /// The place of every node of one value, eight bytes a node: in the order of a depth-first walk of that value.
 ///
 /// A field stands where its key stands, an item where it begins.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Positions {
     places: Box<[Position]>,
 }

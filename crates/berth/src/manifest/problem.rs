@@ -93,18 +93,37 @@ impl fmt::Display for Warning {
     }
 }
 
-/// Text from the input made safe to show: control characters become their escapes, so that a name in a file cannot
-/// drive the terminal of whoever reads the message.
+/// Text from the input made safe to show: characters that cannot be seen become their escapes, so that a name in a file
+/// can neither drive the terminal of whoever reads the message nor turn the line around.
 pub fn printable(text: &str) -> std::borrow::Cow<'_, str> {
-    if text.chars().any(char::is_control) {
+    if text.chars().any(is_unseen) {
         let mut safe = String::with_capacity(text.len() + 8);
         for c in text.chars() {
-            if c.is_control() { safe.extend(c.escape_default()) } else { safe.push(c) }
+            if is_unseen(c) { safe.extend(c.escape_default()) } else { safe.push(c) }
         }
         safe.into()
     } else {
         text.into()
     }
+}
+
+/// Whether a character does something to its neighbours instead of being seen: controls, marks that turn or isolate the
+/// direction of text, separators of lines, and what has no width. Joiners stay: words of some scripts need them.
+pub(super) fn is_unseen(c: char) -> bool {
+    c.is_control()
+        || matches!(
+            c,
+            '\u{ad}'
+                | '\u{61c}'
+                | '\u{180e}'
+                | '\u{200b}'
+                | '\u{200e}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{feff}'
+                | '\u{fff9}'..='\u{fffb}'
+                | '\u{e0000}'..='\u{e007f}'
+        )
 }
 
 /// A message on one line: the excerpts that a compiler draws below its errors are left out.
@@ -145,5 +164,15 @@ mod tests {
     fn control_characters_of_the_input_never_reach_the_terminal() {
         let file: Arc<str> = "a\u{1b}[31m.yaml".into();
         assert_eq!(Problem::of_file(&file, "x\ny").to_string(), "a\\u{1b}[31m.yaml: x\\ny");
+    }
+
+    #[test]
+    fn marks_that_turn_a_line_around_are_shown_as_what_they_are() {
+        assert_eq!(printable("a\u{202e}b\u{2066}c\u{200f}"), "a\\u{202e}b\\u{2066}c\\u{200f}");
+        assert_eq!(
+            printable("شبكة می\u{200c}خواهم 集群 é"),
+            "شبكة می\u{200c}خواهم 集群 é",
+            "scripts are no marks"
+        );
     }
 }

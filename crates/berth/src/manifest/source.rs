@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::problem::Problem;
+use super::problem::{Notice, Problem};
 
 /// Bytes of one file: a fleet of ten thousand clusters with all their status is about half of this.
 pub(super) const FILE_BYTES_MAX: u64 = 64 << 20;
@@ -44,7 +44,12 @@ pub(super) struct Source {
 }
 
 /// Lists the files behind the given paths: a file is itself, a folder all manifests below it, sorted by path.
-pub(super) fn gather(paths: &[PathBuf], problems: &mut Vec<Problem>) -> Vec<Source> {
+/// What is passed over in a folder although it is named like a manifest is told.
+pub(super) fn gather(
+    paths: &[PathBuf],
+    notices: &mut Vec<Notice>,
+    problems: &mut Vec<Problem>,
+) -> Vec<Source> {
     let mut sources: Vec<Source> = Vec::new();
     for path in paths {
         let name: Arc<str> = path.to_string_lossy().into();
@@ -59,7 +64,7 @@ pub(super) fn gather(paths: &[PathBuf], problems: &mut Vec<Problem>) -> Vec<Sour
         match fs::metadata(path) {
             Ok(meta) if meta.is_dir() => {
                 let before = sources.len();
-                walk(path, 0, &mut sources, problems);
+                walk(path, 0, &mut sources, notices, problems);
                 if sources.len() == before {
                     problems.push(Problem::of_file(&name, "no *.yaml, *.yml or *.json file in this folder"));
                 }
@@ -81,7 +86,13 @@ fn name_of(path: &Path) -> Arc<str> {
 }
 
 /// Recursion is bounded by [`FOLDER_DEPTH_MAX`].
-fn walk(folder: &Path, depth: usize, sources: &mut Vec<Source>, problems: &mut Vec<Problem>) {
+fn walk(
+    folder: &Path,
+    depth: usize,
+    sources: &mut Vec<Source>,
+    notices: &mut Vec<Notice>,
+    problems: &mut Vec<Problem>,
+) {
     if depth >= FOLDER_DEPTH_MAX {
         problems.push(Problem::of_file(
             &name_of(folder),
@@ -104,9 +115,22 @@ fn walk(folder: &Path, depth: usize, sources: &mut Vec<Source>, problems: &mut V
         }
         let is_real_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
         if is_real_folder {
-            walk(&path, depth + 1, sources, problems);
-        } else if is_manifest(&path) && fs::metadata(&path).is_ok_and(|meta| meta.is_file()) {
-            sources.push(Source { name: name_of(&path), path: Some(path), origin: Origin::Found });
+            walk(&path, depth + 1, sources, notices, problems);
+        } else if is_manifest(&path) {
+            // Follows links: a link to a file is that file.
+            match fs::metadata(&path) {
+                Ok(meta) if meta.is_file() => {
+                    sources.push(Source { name: name_of(&path), path: Some(path), origin: Origin::Found });
+                }
+                Ok(_) => {}
+                Err(error) => {
+                    let why = match error.kind() {
+                        io::ErrorKind::NotFound => "a link that leads nowhere".to_owned(),
+                        _ => reason(&error),
+                    };
+                    notices.push(Notice(Problem::of_file(&name_of(&path), format!("skipped, {why}"))));
+                }
+            }
         }
     }
 }
@@ -169,9 +193,9 @@ mod tests {
     use super::*;
 
     fn names(paths: &[PathBuf], root: &Path) -> Vec<String> {
-        let mut problems = Vec::new();
-        let sources = gather(paths, &mut problems);
-        assert_eq!(problems, []);
+        let (mut notices, mut problems) = (Vec::new(), Vec::new());
+        let sources = gather(paths, &mut notices, &mut problems);
+        assert_eq!((notices, problems), (vec![], vec![]));
         let short =
             |s: &Source| s.path.as_ref().unwrap().strip_prefix(root).unwrap().to_string_lossy().into_owned();
         sources.iter().map(short).collect()
@@ -198,9 +222,27 @@ mod tests {
     fn missing_paths_and_empty_folders_are_problems() {
         let dir = tempfile::tempdir().unwrap();
         let mut problems = Vec::new();
-        gather(&[dir.path().join("none"), dir.path().to_owned()], &mut problems);
+        gather(&[dir.path().join("none"), dir.path().to_owned()], &mut Vec::new(), &mut problems);
         assert_eq!(problems.len(), 2);
         assert_eq!(problems[0].message, "no such file or folder");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_that_leads_nowhere_is_told_and_one_to_a_file_is_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("real.yaml"), "").unwrap();
+        for (link, target) in
+            [("good.yaml", "real.yaml"), ("gone.yaml", "nowhere.yaml"), ("gone.txt", "nowhere")]
+        {
+            std::os::unix::fs::symlink(target, dir.path().join(link)).unwrap();
+        }
+        let (mut notices, mut problems) = (Vec::new(), Vec::new());
+        let sources = gather(&[dir.path().to_owned()], &mut notices, &mut problems);
+        assert_eq!((sources.len(), problems), (2, vec![]));
+        let told: Vec<String> = notices.iter().map(ToString::to_string).collect();
+        let path = dir.path().join("gone.yaml");
+        assert_eq!(told, [format!("notice: {}: skipped, a link that leads nowhere", path.display())]);
     }
 
     #[test]

@@ -52,9 +52,11 @@ pub fn write_difference(
     for settled in difference.gone() {
         moved += usize::from(!settled.selected.is_empty());
         other += usize::from(settled.selected.is_empty());
-        writeln!(out, "\n{}: gone, with {}", settled.key, counted(settled.selected.len(), "cluster"))?;
+        let key = settled.key.to_string();
+        writeln!(out, "\n{}: gone, with {}", printable(&key), counted(settled.selected.len(), "cluster"))?;
         let shown = settled.selected.len().min(detail.moves_max());
         for cluster in &settled.selected[..shown] {
+            let cluster = printable(cluster);
             writeln!(out, "  {}   its Placement is gone", Tone::Bad.paint(&format!("- {cluster}"), colour))?;
         }
         if settled.selected.len() > shown {
@@ -96,7 +98,8 @@ fn write_placement(
     remarks: &[String],
     detail: Detail,
 ) -> io::Result<()> {
-    let key = &settled.key;
+    let key = settled.key.to_string();
+    let key = printable(&key);
     let now = counted(settled.selected.len(), "cluster");
     if settled.had_decision() {
         writeln!(out, "\n{key}: {} -> {now}", settled.held.len())?;

@@ -8,6 +8,7 @@ use super::words::{
     write_regrouped,
 };
 use crate::console::Colour;
+use crate::manifest::printable;
 use crate::table::{Cell, Table, Tone};
 
 /// Writes the whole of a plan.
@@ -129,7 +130,7 @@ fn write_changes(out: &mut dyn Write, colour: Colour, plan: &Plan, detail: Detai
         writeln!(
             out,
             "  {}: {} -> {}",
-            settled.key,
+            printable(&settled.key.to_string()),
             settled.held.len(),
             counted(settled.selected.len(), "cluster")
         )?;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use berth_api::names::{condition, reason};
 use berth_api::{Placement, PlacementDecision};
 use berth_engine::explain::{Account, ClusterAccount, explain, table};
+use berth_engine::model::ObjectKey;
 use berth_engine::select::{Decision, Outcome, Published, publish};
 use berth_engine::{Delta, Model, Moment, PlacementKey};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -163,6 +164,9 @@ pub struct Planner<'w> {
     world: &'w World,
     model: Model,
     slices: BTreeMap<PlacementKey, Vec<Arc<Item<PlacementDecision>>>>,
+    /// What was published so far. A PlacementDecision named like ours may carry another placement's label; once it is
+    /// written anew it is no longer the other's to remove.
+    written: BTreeSet<ObjectKey>,
     now: Moment,
     reasons: Reasons,
 }
@@ -170,7 +174,8 @@ pub struct Planner<'w> {
 impl<'w> Planner<'w> {
     /// A planner for a world at a moment.
     pub fn new(world: &'w World, now: Moment, reasons: Reasons) -> Self {
-        Self { world, model: world.model(), slices: world.slices(), now, reasons }
+        let written = BTreeSet::new();
+        Self { world, model: world.model(), slices: world.slices(), written, now, reasons }
     }
 
     /// Decides every placement.
@@ -261,14 +266,14 @@ impl<'w> Planner<'w> {
     }
 
     fn feed_back(&mut self, existing: &[Arc<Item<PlacementDecision>>], published: &Published) {
-        let wanted: BTreeSet<_> = published.decisions.iter().map(|slice| key_of(&slice.metadata)).collect();
         // Additions before removals, as the hub writes them.
         for slice in &published.decisions {
+            self.written.insert(key_of(&slice.metadata));
             self.model.apply(Delta::Decision(Box::new(slice.clone())));
         }
         for item in existing {
             let key = key_of(&item.object.metadata);
-            if !wanted.contains(&key) {
+            if !self.written.contains(&key) {
                 self.model.apply(Delta::DecisionGone(key));
             }
         }
@@ -325,10 +330,11 @@ impl Plan {
     /// The world once this plan is carried out.
     pub fn carried_out(&self, world: &World) -> World {
         let mut world = world.clone();
+        // All removals first: what one placement had may bear the name of what another has now.
+        for item in self.settled.iter().flat_map(|settled| &settled.existing) {
+            world.decisions.remove(&key_of(&item.object.metadata));
+        }
         for settled in &self.settled {
-            for item in &settled.existing {
-                world.decisions.remove(&key_of(&item.object.metadata));
-            }
             for item in settled.slices() {
                 world.decisions.insert(key_of(&item.object.metadata), item);
             }
@@ -460,6 +466,27 @@ spec: {clusterSet: all}
         assert_eq!(plan.moves(), 1, "c9 was there and is not any more");
         let again = Planner::new(&after, plan.at, Reasons::All).plan();
         assert_eq!((again.moves(), selected(&again)), (0, selected(&plan)));
+    }
+
+    #[test]
+    fn a_slice_named_like_ours_and_labelled_for_another_is_not_taken_from_us_again() {
+        let world = world(&[
+            cluster("c1", ""),
+            placement("p1", ""),
+            placement("z", ""),
+            slice("p1-decision-1", "z", &["c1"]),
+        ]);
+        let first = plan(&world);
+        let after = first.carried_out(&world);
+        let owners: Vec<(&str, Option<&str>)> =
+            after.decisions.iter().map(|(key, item)| (&*key.name, item.object.placement_name())).collect();
+        assert_eq!(owners, [("p1-decision-1", Some("p1")), ("z-decision-1", Some("z"))]);
+        for name in ["p1", "z"] {
+            let key = PlacementKey::new("default", name);
+            assert_eq!(first.model.held(&key), [Arc::from("c1")], "{name} in the model");
+        }
+        let again = plan(&after);
+        assert!(again.settled.iter().all(|settled| settled.had_decision() && settled.moves.is_empty()));
     }
 
     #[test]

@@ -203,6 +203,10 @@ impl Reader {
         warnings.sort();
         notices.sort();
         for ((kind, group), count) in self.skipped {
+            if kind == "Namespace" && group.is_empty() {
+                // It says where the others are, and a folder that is applied to a cluster must have it.
+                continue;
+            }
             let objects = if count == 1 { "object" } else { "objects" };
             let message = match group.as_str() {
                 DRAFT_GROUP => format!(

@@ -11,14 +11,13 @@ use berth_hub::BACKUP_PATH;
 use berth_hub_store::{Restored, restore};
 use clap::{Args, ValueHint};
 use http_body_util::{BodyExt as _, Limited};
+use kube::Client;
 use kube::client::Body;
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Client, Config};
 use serde_json::Value;
 use tempfile::NamedTempFile;
 
-use super::{KUBECONFIG, default_data};
 use crate::console::{Console, Outcome};
+use crate::fleet::connect::{self, Otherwise, ServerArgs};
 
 /// How much of a refusal is read, in bytes: a message, not a file.
 const REFUSAL_BYTES_MAX: usize = 64 * 1024;
@@ -29,7 +28,8 @@ const REFUSAL_BYTES_MAX: usize = 64 * 1024;
     after_help = "Examples:\n  berth hub backup monday.backup\n  berth hub backup --kubeconfig ./hub/kubeconfig monday.backup"
 )]
 pub struct BackupArgs {
-    /// The kubeconfig of an administrator of the hub [default: the one in the default data directory].
+    /// The kubeconfig of an administrator of the hub [default: what $KUBECONFIG names, else the one in the default data
+    /// directory].
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub kubeconfig: Option<PathBuf>,
 
@@ -44,17 +44,16 @@ pub(super) fn run(args: &BackupArgs, console: &mut Console<'_>) -> anyhow::Resul
     if out.symlink_metadata().is_ok() {
         return Err(exists(out));
     }
-    let kubeconfig = match &args.kubeconfig {
-        Some(path) => path.clone(),
-        None => default_data()?.join(KUBECONFIG),
-    };
     let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let unwritable = || format!("{}: the backup cannot be written", out.display());
+    if !folder.is_dir() {
+        bail!("{}: there is no folder {}; make it first", unwritable(), folder.display());
+    }
     // In the folder it goes to, as only there it can get its name in one step; readable by its owner only.
     let mut partial =
         tempfile::Builder::new().prefix(".berth-backup-").tempfile_in(folder).with_context(unwritable)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(fetch(&kubeconfig, &mut partial))?;
+    runtime.block_on(fetch(args.kubeconfig.clone(), &mut partial))?;
     partial.as_file().sync_all().with_context(unwritable)?;
     let checked = check(partial.path(), folder)?;
     partial.persist_noclobber(out).map_err(|error| match error.error.kind() {
@@ -72,23 +71,13 @@ fn exists(out: &Path) -> anyhow::Error {
 }
 
 /// Asks the hub for its data, and writes what it sends as it comes.
-async fn fetch(kubeconfig: &Path, partial: &mut NamedTempFile) -> anyhow::Result<()> {
-    let named = || {
-        format!(
-            "{}: this kubeconfig cannot be used; name the hub's own with --kubeconfig",
-            kubeconfig.display()
-        )
-    };
-    let read = std::fs::read_to_string(kubeconfig).with_context(named)?;
-    let read = Kubeconfig::from_yaml(&read).with_context(named)?;
-    let config =
-        Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await.with_context(named)?;
-    let url = config.cluster_url.to_string();
-    let url = url.trim_end_matches('/');
+async fn fetch(kubeconfig: Option<PathBuf>, partial: &mut NamedTempFile) -> anyhow::Result<()> {
+    let server = connect::find(&ServerArgs { kubeconfig, context: None }, Otherwise::Hub).await?;
+    let url = server.url();
     let unreachable = || {
         format!("the hub at {url} does not answer; a hub that does not run is copied with its data directory")
     };
-    let client = Client::try_from(config).with_context(named)?;
+    let client = Client::try_from(server.config).with_context(|| format!("{url} cannot be talked to"))?;
     let request = http::Request::get(BACKUP_PATH).body(Body::empty()).expect("a constant request");
     let response = client.send(request).await.with_context(unreachable)?;
     let status = response.status();

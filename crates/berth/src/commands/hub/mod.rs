@@ -3,7 +3,6 @@
 //! Owns the flags and where a hub's files are when none is given. Never answers a request: that is the hub's crate.
 
 mod backup;
-mod log;
 mod restore;
 mod serve;
 
@@ -14,14 +13,16 @@ use anyhow::Context as _;
 use clap::{Args, Subcommand};
 
 use crate::console::{Console, Outcome};
+use crate::service::LogArgs;
 
 pub use backup::BackupArgs;
-pub use log::LogArgs;
 pub use restore::RestoreArgs;
-pub use serve::{ListenAddress, ServeArgs, WebhookService};
+pub use serve::{ServeArgs, WebhookService};
+
+pub(crate) use serve::{Place, Station, on_threads};
 
 /// The kubeconfig's name in a data directory.
-const KUBECONFIG: &str = "kubeconfig";
+pub(crate) const KUBECONFIG: &str = "kubeconfig";
 
 /// Arguments of `berth hub`.
 #[derive(Debug, Args)]
@@ -69,7 +70,7 @@ pub fn run(args: HubArgs, console: &mut Console<'_>) -> anyhow::Result<Outcome> 
 }
 
 /// Where a hub keeps its data unless it is told: in the user's data folder.
-fn default_data() -> anyhow::Result<PathBuf> {
+pub(crate) fn default_data() -> anyhow::Result<PathBuf> {
     let from = |name| std::env::var_os(name);
     data_of(from("XDG_DATA_HOME"), from("HOME")).context(
         "the hub's data has no place, as neither XDG_DATA_HOME nor HOME is set; give one with --data",

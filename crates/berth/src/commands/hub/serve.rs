@@ -1,22 +1,23 @@
 //! Running a hub: from flags to an address that answers, and to an end that loses nothing.
 //!
-//! Owns the order of starting (socket, data, kubeconfig, ready line) and what a signal does.
+//! Owns the order of starting (socket, data, kubeconfig, ready line) and what a signal does. Whoever works on a hub from
+//! within its process (`berth up`) is a crew: it comes aboard when the hub answers, and leaves before the hub closes.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
-use berth_hub::{Hub, HubOptions, Listener};
+use berth_hub::{Admission, Hub, HubOptions, Listener};
+use berth_hub_guard::{Kubeconfig, write_kubeconfig};
 use clap::{Args, ValueHint};
 use tokio::runtime;
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio_util::sync::CancellationToken;
 
-use super::log::{self, LogArgs};
 use super::{KUBECONFIG, default_data};
 use crate::console::{Console, Outcome};
+use crate::service::{Address, LogArgs, Signals, start_log, url_host};
 
 /// How a hub is run.
 #[derive(Debug, Clone, Args)]
@@ -32,7 +33,7 @@ pub struct ServeArgs {
 
     /// Address to listen on; port 0 takes a free one.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:6443")]
-    pub listen: ListenAddress,
+    pub listen: Address,
 
     /// Where the administrator's kubeconfig is written [default: DIR/kubeconfig].
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -49,25 +50,6 @@ pub struct ServeArgs {
     /// Where admission webhooks reach a service, as there is no cluster network; can be given several times.
     #[arg(long = "webhook-service", value_name = "NAMESPACE/NAME=HOST:PORT")]
     pub services: Vec<WebhookService>,
-}
-
-/// An address a hub can listen on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ListenAddress(pub SocketAddr);
-
-impl FromStr for ListenAddress {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let advice = "give an address with a port, as 127.0.0.1:6443, [::1]:6443 or 0.0.0.0:6443";
-        text.parse().map(Self).map_err(|_| advice.to_owned())
-    }
-}
-
-impl fmt::Display for ListenAddress {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(formatter)
-    }
 }
 
 /// A service that webhook configurations name, and where it really is.
@@ -99,118 +81,169 @@ impl FromStr for WebhookService {
 
 /// Runs a hub until a signal ends it.
 pub(super) fn run(args: ServeArgs, log: &LogArgs, console: &mut Console<'_>) -> anyhow::Result<Outcome> {
-    log::start(log);
-    let runtime = runtime::Builder::new_multi_thread().thread_name("berth-hub").enable_all().build();
-    let runtime = runtime.context("the hub cannot start its threads")?;
-    let outcome = runtime.block_on(serve(args, console));
+    start_log(log);
+    on_threads(async {
+        let mut signals = Signals::listen()?;
+        let station = Station::open(args, Vec::new(), &mut signals, console).await?;
+        let alone = async |_: &Place, stop: CancellationToken, _: &mut Console<'_>| {
+            stop.cancelled().await;
+            anyhow::Ok(())
+        };
+        station.run(alone, &mut signals, console).await
+    })
+}
+
+/// Runs a job on threads of its own, and leaves behind what it has not finished.
+pub(crate) fn on_threads<T>(job: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    let runtime = runtime::Builder::new_multi_thread().thread_name("berth").enable_all().build();
+    let runtime = runtime.context("the process cannot start its threads")?;
+    let outcome = runtime.block_on(job);
     // After a second signal requests may be under way still: whoever sent it does not want to wait for them.
     runtime.shutdown_background();
     outcome
 }
 
-async fn serve(args: ServeArgs, console: &mut Console<'_>) -> anyhow::Result<Outcome> {
-    // Before anything else, so that a signal during the start is not the system's to handle.
-    let mut signals = Signals::listen()?;
-    let data = match args.data {
-        _ if args.in_memory => None,
-        Some(data) => Some(data),
-        None => Some(default_data()?),
-    };
-    let kubeconfig = args.kubeconfig.or_else(|| Some(data.as_deref()?.join(KUBECONFIG)));
-    let kubeconfig = kubeconfig.expect("the parser asks for a kubeconfig where there is no data directory");
+/// A hub with a socket that takes connections, which nobody answers yet.
+pub(crate) struct Station {
+    place: Place,
+    listener: Listener,
+}
 
-    let listener = Listener::bind(args.listen.0).await?;
-    let address = listener.address();
-    if !address.ip().to_canonical().is_loopback() {
-        writeln!(
-            console.err,
-            "warning: the hub listens on {address}, where other machines may reach it; without --listen it is on \
-             loopback only"
-        )?;
+/// What a crew works on.
+pub(crate) struct Place {
+    /// The hub, which answers.
+    pub(crate) hub: Hub,
+    /// Where the administrator's kubeconfig is.
+    pub(crate) kubeconfig: PathBuf,
+    /// What cluster, user and context are called in it.
+    name: String,
+}
+
+impl Station {
+    /// Binds the socket and opens the data. `admission` has a say in every write.
+    pub(crate) async fn open(
+        args: ServeArgs,
+        admission: Vec<Arc<dyn Admission>>,
+        signals: &mut Signals,
+        console: &mut Console<'_>,
+    ) -> anyhow::Result<Self> {
+        let data = match args.data {
+            _ if args.in_memory => None,
+            Some(data) => Some(data),
+            None => Some(default_data()?),
+        };
+        let kubeconfig = args.kubeconfig.or_else(|| Some(data.as_deref()?.join(KUBECONFIG)));
+        let kubeconfig =
+            kubeconfig.expect("the parser asks for a kubeconfig where there is no data directory");
+
+        let listener = Listener::bind(args.listen.0).await?;
+        let address = listener.address();
+        if !address.ip().to_canonical().is_loopback() {
+            writeln!(
+                console.err,
+                "warning: the hub listens on {address}, where other machines may reach it; without --listen it is on \
+                 loopback only"
+            )?;
+        }
+        let name = name_of(data.as_deref());
+        let services: BTreeMap<_, _> = args.services.into_iter().map(|one| (one.name, one.address)).collect();
+        let options = HubOptions {
+            data,
+            tokens: args.token_auth_file,
+            names: args.names,
+            services,
+            admission,
+            ..HubOptions::default()
+        };
+        let hub = tokio::select! {
+            hub = Hub::open(options) => hub?,
+            name = signals.next() => bail!("stopped by {name} before the hub was ready"),
+        };
+        Ok(Self { place: Place { hub, kubeconfig, name }, listener })
     }
-    let services: BTreeMap<_, _> = args.services.into_iter().map(|one| (one.name, one.address)).collect();
-    let options = HubOptions {
-        data,
-        tokens: args.token_auth_file,
-        names: args.names,
-        services,
-        ..HubOptions::default()
-    };
-    let hub = tokio::select! {
-        hub = Hub::open(options) => hub?,
-        name = signals.next() => bail!("stopped by {name} before the hub was ready"),
-    };
-    let ended = announce_and_serve(&hub, listener, &kubeconfig, &mut signals, console).await;
-    if ended.is_err() {
+
+    /// Answers, with `crew` at work beside it, until a signal or the crew's failure; then ends both, the crew first.
+    pub(crate) async fn run(
+        self,
+        crew: impl AsyncFnOnce(&Place, CancellationToken, &mut Console<'_>) -> anyhow::Result<()>,
+        signals: &mut Signals,
+        console: &mut Console<'_>,
+    ) -> anyhow::Result<Outcome> {
+        let Self { place, listener } = self;
+        let ended = announce_and_serve(&place, listener, crew, signals, console).await;
         // Also where standard output is gone: the data is closed in any case.
-        hub.begin_close();
+        place.hub.begin_close();
+        tokio::select! {
+            () = place.hub.close() => {}
+            name = signals.next() => bail!("stopped at once by another {name}"),
+        }
+        ended?;
+        tracing::info!("stopped");
+        Ok(Outcome::Done)
     }
-    tokio::select! {
-        () = hub.close() => {}
-        name = signals.next() => bail!("stopped at once by another {name}"),
+}
+
+/// What a hub is called in its kubeconfig: by its data directory, so that those of several hubs can be used together, and
+/// always the same.
+fn name_of(data: Option<&Path>) -> String {
+    let full = data.and_then(|data| std::path::absolute(data).ok());
+    // A path that ends in `..` has no name of its own, unless it is there to be asked.
+    let full = full.map(|path| path.canonicalize().unwrap_or(path));
+    let folder = full.as_deref().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    let folder: String = folder.chars().map(|c| if is_plain(c) { c } else { '-' }).collect();
+    match folder.as_str() {
+        "" => "berth".to_owned(),
+        own if own.starts_with("berth") => folder,
+        _ => format!("berth-{folder}"),
     }
-    ended?;
-    tracing::info!("stopped");
-    Ok(Outcome::Done)
 }
 
 /// Says that the hub is ready, and serves until a signal and the end of the requests under way.
 async fn announce_and_serve(
-    hub: &Hub,
+    place: &Place,
     listener: Listener,
-    kubeconfig: &Path,
+    crew: impl AsyncFnOnce(&Place, CancellationToken, &mut Console<'_>) -> anyhow::Result<()>,
     signals: &mut Signals,
     console: &mut Console<'_>,
 ) -> anyhow::Result<()> {
-    let url = url_of(listener.address());
-    hub.write_kubeconfig(kubeconfig, &url)?;
-    // The socket takes connections from here on; they are answered as soon as the next line runs.
-    let serving = hub.serve(listener);
+    let url = format!("https://{}", url_host(listener.address()));
+    // Everything that can fail comes before the announcement: whoever reads it can connect and is answered.
+    let server = place.hub.server(listener)?;
+    let identity = place.hub.admin()?;
+    let config =
+        Kubeconfig { name: &place.name, server: &url, ca_pem: place.hub.ca_pem(), identity: &identity };
+    write_kubeconfig(&place.kubeconfig, &config)
+        .with_context(|| format!("{}: the kubeconfig cannot be written", place.kubeconfig.display()))?;
+    let serving = server.run();
     tokio::pin!(serving);
-    writeln!(console.out, "hub ready at {url}, kubeconfig {}", kubeconfig.display())?;
+    writeln!(console.out, "hub ready at {url}, kubeconfig {}", place.kubeconfig.display())?;
     console.out.flush()?;
-    tokio::select! {
-        ended = &mut serving => return Ok(ended?),
-        name = signals.next() => {
-            tracing::info!("{name}: open requests may finish; a second signal ends the hub at once");
-            hub.begin_close();
+    let stop = CancellationToken::new();
+    let crewed = {
+        let crew = crew(place, stop.clone(), console);
+        tokio::pin!(crew);
+        tokio::select! {
+            () = &mut serving => return Ok(()),
+            ended = &mut crew => ended,
+            name = signals.next() => {
+                tracing::info!("{name}: open requests may finish; a second signal, a second later or more, ends the process at once");
+                stop.cancel();
+                // What the crew finishes, the hub must still take.
+                tokio::select! {
+                    () = &mut serving => return Ok(()),
+                    ended = &mut crew => ended,
+                    name = signals.next() => bail!("stopped at once by another {name}; work was cut off"),
+                }
+            }
         }
-    }
+    };
+    place.hub.begin_close();
     tokio::select! {
-        ended = &mut serving => Ok(ended?),
+        () = &mut serving => {}
         name = signals.next() => bail!("stopped at once by another {name}; open requests were cut off"),
     }
-}
-
-/// How clients on this machine reach an address: the wildcard addresses are for listening only.
-fn url_of(address: SocketAddr) -> String {
-    let ip = match address.ip() {
-        IpAddr::V4(Ipv4Addr::UNSPECIFIED) => Ipv4Addr::LOCALHOST.into(),
-        IpAddr::V6(Ipv6Addr::UNSPECIFIED) => Ipv6Addr::LOCALHOST.into(),
-        ip => ip,
-    };
-    format!("https://{}", SocketAddr::new(ip, address.port()))
-}
-
-/// The signals that ask a hub to end.
-struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-}
-
-impl Signals {
-    fn listen() -> anyhow::Result<Self> {
-        let listen = |kind| signal(kind).context("the hub cannot listen for signals");
-        Ok(Self { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
-    }
-
-    /// The name of the next one.
-    async fn next(&mut self) -> &'static str {
-        tokio::select! {
-            _ = self.interrupt.recv() => "SIGINT",
-            _ = self.terminate.recv() => "SIGTERM",
-        }
-    }
+    crewed
 }
 
 #[cfg(test)]
@@ -218,12 +251,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wildcard_address_is_reached_through_loopback() {
-        let url = |address: &str| url_of(address.parse().unwrap());
-        assert_eq!(url("0.0.0.0:6443"), "https://127.0.0.1:6443");
-        assert_eq!(url("[::]:6443"), "https://[::1]:6443");
-        assert_eq!(url("127.0.0.1:1"), "https://127.0.0.1:1");
-        assert_eq!(url("192.0.2.7:6443"), "https://192.0.2.7:6443");
+    fn a_hub_is_called_by_its_data_directory() {
+        let name = |data: &str| name_of(Some(Path::new(data)));
+        assert_eq!(name("/nowhere/.local/share/berth"), "berth");
+        assert_eq!(name("./nowhere-fleet/"), "berth-nowhere-fleet");
+        assert_eq!(name("/nowhere/berth-data"), "berth-data");
+        assert_eq!(name("/nowhere/my data"), "berth-my-data");
+        assert_eq!(name("/"), "berth");
+        assert_eq!(name_of(None), "berth");
     }
 
     #[test]

@@ -1,0 +1,219 @@
+//! The controllers at work on a server, from the first attempt to reach it to a clean end.
+//!
+//! Owns the order: health is served first, a server that is not there is waited for, leadership is let go last. Never
+//! gives up on a server: whoever started this wants it to work when the server does.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow};
+use berth_control::lead::{Clock, Driver, Fence, LeaderElection};
+use berth_control::serve::{Health, Listener, Metrics, router};
+use berth_control::{ControllerList, ControllerName, Dialect, Options};
+use k8s_openapi::api::core::v1::Namespace;
+use kube::Client;
+use kube::api::{Api, ObjectMeta, PostParams};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::settings::MetricsBind;
+use crate::service::url_host;
+
+/// The first wait for a server that is not there, and the longest.
+const WAIT: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
+
+/// The check that passes when the controllers have seen everything they need, and how often it is looked at.
+const CACHES: &str = "caches";
+const GLANCE: Duration = Duration::from_millis(5);
+
+/// Takes the address for health and metrics, if there is to be one, before anything else begins.
+pub(crate) async fn listen(bind: MetricsBind) -> anyhow::Result<Option<Listener>> {
+    Ok(match bind.0 {
+        Some(address) => Some(Listener::bind(address.0).await?),
+        None => None,
+    })
+}
+
+/// The controllers, ready to start.
+pub(crate) struct Controllers {
+    /// The server, and as whom to talk to it.
+    pub(crate) client: Client,
+    /// What the server is called in messages.
+    pub(crate) server: String,
+    /// Which of them.
+    pub(crate) list: ControllerList,
+    /// Whether to stand for leader, and how.
+    pub(crate) election: Option<LeaderElection>,
+    /// As whom they are known in events.
+    pub(crate) identity: String,
+    /// Where to tell how they are.
+    pub(crate) listener: Option<Listener>,
+}
+
+impl Controllers {
+    /// Runs them until `stop`. Says `ready`, with a line for people, when they have seen everything they need.
+    pub(crate) async fn run(
+        self,
+        stop: CancellationToken,
+        ready: impl AsyncFnOnce(String) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        let Self { client, server, list, election, identity, listener } = self;
+        let count = list.enabled().count();
+        let metrics_at =
+            listener.as_ref().map(|one| format!(", metrics http://{}/metrics", url_host(one.address())));
+        let line = format!(
+            "controllers ready: {count} of {} on {server}{}",
+            ControllerName::ALL.len(),
+            metrics_at.unwrap_or_default()
+        );
+        let health = Health::default();
+        let metrics = Arc::new(Metrics::default());
+        let _board = listener.map(|listener| {
+            let router = router(&health, Arc::clone(&metrics));
+            // Until the very end, and no longer: it tells how the stop goes, and nobody waits for its readers.
+            AbortOnDropHandle::new(tokio::spawn(listener.serve(router, CancellationToken::new())))
+        });
+        let reached = health.check("server");
+        reached.fail(format!("waiting for {server}"));
+        let Some(dialect) = stop.run_until_cancelled(discover(&client, &server)).await else {
+            return Ok(());
+        };
+        reached.pass();
+        let resign = CancellationToken::new();
+        let (driver, fence) = match election {
+            Some(election) => {
+                let made = stop.run_until_cancelled(ensure_namespace(&client, &election.namespace)).await;
+                if made.is_none() {
+                    return Ok(());
+                }
+                let (driver, fence) = Driver::new(client.clone(), election, Clock::system())?;
+                (Some(driver), fence)
+            }
+            None => (None, Fence::open()),
+        };
+        let options =
+            Options { controllers: list, identity, dialect, fence, health: health.clone(), metrics };
+        let election = {
+            let (resign, stop) = (resign.clone(), stop.clone());
+            tokio::spawn(async move {
+                if let Some(driver) = driver {
+                    // Whoever cannot stand for leader any more must not look as if it stood by.
+                    let _end = stop.drop_guard();
+                    driver.run(resign).await;
+                }
+            })
+        };
+        let mut running =
+            AbortOnDropHandle::new(tokio::spawn(berth_control::run(client, options, stop.clone())));
+        let told = tokio::select! {
+            () = filled(&health) => ready(line).await,
+            _ = &mut running => Err(anyhow!("the controllers ended before they were ready")),
+            () = stop.cancelled() => Ok(()),
+        };
+        if told.is_err() {
+            stop.cancel();
+        }
+        let ended = running.await.context("the controllers ended badly");
+        // Only now may another act: whatever we had under way has ended.
+        resign.cancel();
+        election.await.context("the election ended badly")?;
+        told.and(ended)
+    }
+}
+
+/// Waits until the controllers have seen everything they need.
+async fn filled(health: &Health) {
+    while !health.report().iter().any(|(name, state)| *name == CACHES && state.is_ok()) {
+        tokio::time::sleep(GLANCE).await;
+    }
+}
+
+/// Waits until the server serves our kinds, and learns in which form. What is in the way is told once.
+async fn discover(client: &Client, server: &str) -> Dialect {
+    let (mut wait, longest) = WAIT;
+    let mut told = None;
+    loop {
+        match Dialect::discover(client).await {
+            Ok(dialect) => {
+                if told.is_some() {
+                    tracing::info!("{server} is ready for the controllers");
+                }
+                return dialect;
+            }
+            Err(error) => {
+                let trouble = trouble(&error, server);
+                tracing::debug!(%error, "not ready yet");
+                if told.as_ref() != Some(&trouble) {
+                    tracing::warn!("{trouble}; waiting");
+                    told = Some(trouble);
+                }
+            }
+        }
+        tokio::time::sleep(wait).await;
+        wait = (wait * 2).min(longest);
+    }
+}
+
+/// What keeps the controllers from starting, and what to do about it.
+fn trouble(error: &kube::Error, server: &str) -> String {
+    match error {
+        kube::Error::Api(status) if status.code == 404 => format!(
+            "{server} does not serve Placements yet: apply their definitions with `berth crds | kubectl apply \
+             --server-side -f -`"
+        ),
+        kube::Error::Api(status) if matches!(status.code, 401 | 403) => {
+            format!("{server} refuses this identity ({}): {}", status.code, status.message)
+        }
+        kube::Error::Api(status) => format!("{server} is not ready ({}): {}", status.code, status.message),
+        error => {
+            let mut causes = String::new();
+            let mut source = std::error::Error::source(error);
+            while let Some(cause) = source {
+                causes = cause.to_string();
+                source = cause.source();
+            }
+            let reason = if causes.is_empty() { error.to_string() } else { causes };
+            format!("{server} does not answer: {reason}")
+        }
+    }
+}
+
+/// Makes the namespace of the Lease if it is missing and we may: on a new cluster nobody else has.
+async fn ensure_namespace(client: &Client, name: &str) {
+    let api: Api<Namespace> = Api::all(client.clone());
+    if let Ok(Some(_)) = api.get_opt(name).await {
+        return;
+    }
+    let metadata = ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() };
+    let namespace = Namespace { metadata, ..Namespace::default() };
+    match api.create(&PostParams::default(), &namespace).await {
+        Ok(_) => tracing::info!(namespace = name, "made the namespace of the Lease"),
+        // Whoever lacks the right to make it mostly lacks the right to see it, too; the election tells if it is missing.
+        Err(error) => tracing::debug!(namespace = name, %error, "the namespace of the Lease was not made"),
+    }
+}
+
+/// As whom this process is known: no two share it.
+pub(crate) fn identity() -> String {
+    let host = rustix::system::uname();
+    berth_control::lead::identity(&host.nodename().to_string_lossy())
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::core::Status;
+
+    use super::*;
+
+    #[test]
+    fn what_is_in_the_way_is_told_with_what_to_do() {
+        let status = |code, message: &str| {
+            kube::Error::Api(Box::new(Status { code, message: message.to_owned(), ..Status::default() }))
+        };
+        assert!(trouble(&status(404, "not found"), "https://hub").contains("berth crds | kubectl apply"));
+        assert_eq!(trouble(&status(403, "no"), "https://hub"), "https://hub refuses this identity (403): no");
+        assert_eq!(trouble(&status(503, "later"), "https://hub"), "https://hub is not ready (503): later");
+        let gone = kube::Error::Service(Box::new(std::io::Error::other("connection refused")));
+        assert_eq!(trouble(&gone, "https://hub"), "https://hub does not answer: connection refused");
+    }
+}
