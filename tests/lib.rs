@@ -4,3 +4,12 @@
 //! `transcripts`: what a person types at kubectl and sees, the same on both.
 //! `scenarios`: what a program relies on (owners, namespaces, definitions, budgets, access, webhooks, watches), one source
 //! for both beds.
+//! `crash`: what is left after a kill or a broken disk. `limits`: what one caller may ask for.
+//!
+//! `fleet`: the fleet controllers, on the hub and on Kubernetes, with our definitions and with the stock ones.
+//!
+//! What more than one of them needs is in this library.
+
+pub mod caller;
+pub mod random;
+pub mod waiting;

@@ -18,6 +18,8 @@ pub(crate) struct Request {
     /// Whom the sender pretends to be.
     pub(crate) user: Option<&'static str>,
     pub(crate) body: Option<String>,
+    /// Whether the body, which is JSON, is sent as protobuf.
+    pub(crate) protobuf: bool,
 }
 
 /// What came back.
@@ -40,11 +42,13 @@ impl Server {
     }
 
     pub(crate) async fn send(&self, request: &Request) -> Answer {
+        let encoded = request.body.as_ref().filter(|_| request.protobuf).and_then(|body| protobuf(body));
         let mut builder = http::Request::builder()
             .method(&request.method)
             .uri(&request.target)
             .header("user-agent", "differential/1.0");
-        if let Some(kind) = request.content_type {
+        let content_type = if encoded.is_some() { Some(PROTOBUF) } else { request.content_type };
+        if let Some(kind) = content_type {
             builder = builder.header("content-type", kind);
         }
         if let Some(accept) = request.accept {
@@ -53,7 +57,8 @@ impl Server {
         if let Some(user) = request.user {
             builder = builder.header("impersonate-user", user);
         }
-        let body = request.body.clone().map_or_else(Body::empty, |body| Body::from(body.into_bytes()));
+        let body = encoded.or_else(|| request.body.clone().map(String::into_bytes));
+        let body = body.map_or_else(Body::empty, Body::from);
         let response = self
             .client
             .send(builder.body(body).expect("a well-formed request"))
@@ -93,6 +98,14 @@ impl Server {
     }
 }
 
+const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+
+/// An object of a built-in kind as its clients in Go send it, where it is one.
+fn protobuf(body: &str) -> Option<Vec<u8>> {
+    let object: Value = serde_json::from_str(body).ok()?;
+    berth_hub_kinds::protobuf::encode(&object)
+}
+
 pub(crate) fn get(target: impl Into<String>) -> Request {
     Request {
         method: Method::GET,
@@ -100,6 +113,7 @@ pub(crate) fn get(target: impl Into<String>) -> Request {
         content_type: None,
         accept: None,
         user: None,
+        protobuf: false,
         body: None,
     }
 }
@@ -111,6 +125,7 @@ pub(crate) fn post(target: impl Into<String>, body: &Value) -> Request {
         content_type: Some("application/json"),
         accept: None,
         user: None,
+        protobuf: false,
         body: Some(body.to_string()),
     }
 }

@@ -11,16 +11,10 @@ pub(crate) fn settle(target: &str, answer: &mut Answer) {
     if target.contains("/persistentvolumeclaims") {
         without_revisions(&mut answer.body);
     }
-    // The hub has no prose of Kubernetes' in it: heads of tables of built-in kinds have no description.
-    for column in answer.body.get_mut("columnDefinitions").and_then(Value::as_array_mut).into_iter().flatten()
-    {
-        if let Some(column) = column.as_object_mut() {
-            column.remove("description");
-        }
-    }
-    // An empty list of rows is an empty list, also where the real server writes null.
-    if let Some(rows @ Value::Null) = answer.body.get_mut("rows") {
-        *rows = Value::Array(Vec::new());
+    match &mut answer.body {
+        // What a watch saw.
+        Value::Array(events) => events.iter_mut().for_each(|event| table(&mut event["object"])),
+        body => table(body),
     }
     // A review is kept by nobody, so nobody's fields are told apart. Which of two bindings allows something is chance.
     if target.contains("/authorization.k8s.io/") {
@@ -36,6 +30,19 @@ pub(crate) fn settle(target: &str, answer: &mut Answer) {
         answer.body["message"] = "a scale that cannot be read".into();
     }
     texts(&mut answer.body);
+}
+
+fn table(body: &mut Value) {
+    // The hub has no prose of Kubernetes' in it: heads of tables of built-in kinds have no description.
+    for column in body.get_mut("columnDefinitions").and_then(Value::as_array_mut).into_iter().flatten() {
+        if let Some(column) = column.as_object_mut() {
+            column.remove("description");
+        }
+    }
+    // An empty list of rows is an empty list, also where the real server writes null.
+    if let Some(rows @ Value::Null) = body.get_mut("rows") {
+        *rows = Value::Array(Vec::new());
+    }
 }
 
 fn without_revisions(value: &mut Value) {

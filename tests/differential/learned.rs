@@ -2,8 +2,10 @@
 
 use std::collections::HashMap;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::Method;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::exchange::{Answer, Request};
 
@@ -12,6 +14,8 @@ use crate::exchange::{Answer, Request};
 pub(crate) struct Learned {
     objects: HashMap<String, (String, String)>,
     tokens: HashMap<String, String>,
+    /// The newest revision of any object.
+    seen: u64,
 }
 
 impl Learned {
@@ -25,6 +29,12 @@ impl Learned {
         let token = self.tokens.get(&path).cloned().unwrap_or_default();
         let mut filled = request.clone();
         filled.target = filled.target.replace("{rv}", &rv).replace("{token}", &token);
+        filled.target = filled.target.replace("{seen}", &self.seen.max(1).to_string());
+        for (placeholder, change) in TOKENS {
+            if filled.target.contains(placeholder) {
+                filled.target = filled.target.replace(placeholder, &changed(&token, *change));
+            }
+        }
         filled.body = filled.body.map(|body| body.replace("{rv}", &rv).replace("{uid}", &uid));
         filled
     }
@@ -37,6 +47,7 @@ impl Learned {
                 (true, Some(name)) => format!("{path}/{name}"),
                 _ => path,
             };
+            self.seen = self.seen.max(rv.parse().unwrap_or(0));
             self.objects.insert(path, (rv, uid));
         } else if let Some(token) = text("/metadata/continue") {
             self.tokens.insert(path, token);
@@ -53,4 +64,22 @@ impl Learned {
             .trim_end_matches("/scale")
             .to_owned()
     }
+}
+
+type Change = fn(&mut Value);
+
+/// What else may be made of a continue token: the latest state, and what no server gives out.
+const TOKENS: &[(&str, Change)] = &[
+    ("{token:latest}", |token| token["rv"] = (-1).into()),
+    ("{token:zero}", |token| token["rv"] = 0.into()),
+    ("{token:version}", |token| token["v"] = "meta.k8s.io/v9".into()),
+    ("{token:start}", |token| token["start"] = "../x".into()),
+    ("{token:cut}", |token| token["start"] = "".into()),
+];
+
+fn changed(token: &str, change: Change) -> String {
+    let known = URL_SAFE_NO_PAD.decode(token).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    let mut token = known.unwrap_or_else(|| json!({"v": "meta.k8s.io/v1", "rv": 1, "start": "a\u{0}"}));
+    change(&mut token);
+    URL_SAFE_NO_PAD.encode(token.to_string())
 }

@@ -13,11 +13,11 @@
 // Without the star the type of a choice among texts cannot be told.
 #![allow(clippy::explicit_auto_deref, clippy::assigning_clones, clippy::print_stderr)]
 
+mod by_hand;
 mod exchange;
 mod known;
 mod learned;
 mod mask;
-mod random;
 mod script;
 mod vocabulary;
 mod walk;
@@ -28,8 +28,8 @@ use std::fmt::Write as _;
 use berth_bed::{Bed, or_skip};
 
 use crate::exchange::Server;
-use crate::random::Random;
 use crate::script::{Flavour, Script};
+use berth_tests::random::Random;
 
 /// The walk that everybody takes, so that a failure is a change of ours. `BERTH_SEED=fresh` takes a new one.
 const SEED: u64 = 20_261_116;
@@ -48,13 +48,13 @@ async fn compare(flavour: Flavour, scripts: usize) {
     let Some(real) = or_skip(real().await) else { return };
     // For work on the test itself: the real server must agree with itself.
     let ours = if std::env::var_os("BERTH_DIFFERENTIAL_SELF").is_some() {
-        Bed::kubernetes().await
+        self::real().await
     } else {
         Bed::hub().await
     };
     let ours = ours.expect("the other side starts");
     let seed = match std::env::var("BERTH_SEED") {
-        Ok(seed) if seed == "fresh" => random::fresh_seed(),
+        Ok(seed) if seed == "fresh" => berth_tests::random::fresh_seed(),
         Ok(seed) => seed.parse().expect("BERTH_SEED is a number or `fresh`"),
         Err(_) => SEED,
     };
@@ -107,4 +107,35 @@ async fn server_side_apply_answers_as_on_the_real_server() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn strategic_merge_patches_answer_as_on_the_real_server() {
     compare(Flavour::Strategic, 30).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn lists_pages_and_watches_answer_as_on_the_real_server() {
+    compare(Flavour::Reading, 30).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_found_to_differ_once_answers_as_on_the_real_server() {
+    let Some(real) = or_skip(self::real().await) else { return };
+    let ours = Bed::hub().await.expect("the other side starts");
+    let (real, ours) = (Server::new(&real), Server::new(&ours));
+    vocabulary::prepare(&real).await;
+    vocabulary::prepare(&ours).await;
+    let (mut theirs, mut mine) = (mask::Mask::default(), mask::Mask::default());
+    let mut shown = String::new();
+    for request in by_hand::requests() {
+        let (left, right) = tokio::join!(real.send(&request), ours.send(&request));
+        let (left, right) = (theirs.answer(&request.target, &left), mine.answer(&request.target, &right));
+        if left != right {
+            let _ = writeln!(
+                shown,
+                "\n--- {} {} {:?}\n{}",
+                request.method,
+                request.target,
+                request.body,
+                mask::difference(&left, &right)
+            );
+        }
+    }
+    assert!(shown.is_empty(), "real server first, then ours:{shown}");
 }

@@ -21,8 +21,12 @@ impl Mask {
         let mut masked = answer.clone();
         crate::known::settle(target, &mut masked);
         settle_conflicts(&mut masked.body);
+        settle_causes(target, &mut masked.body);
         self.list(&mut masked.body);
-        ages(&mut masked.body);
+        match &mut masked.body {
+            Value::Array(events) => ages_of_events(events),
+            body => ages(body),
+        }
         self.value(&mut masked.body);
         masked
     }
@@ -158,10 +162,23 @@ impl Mask {
     }
 }
 
-/// The cells of a table that say how long ago something was.
 fn ages(body: &mut Value) {
-    let Some(columns) = body.get("columnDefinitions").and_then(Value::as_array) else { return };
-    let timed: Vec<usize> = columns
+    let timed = timed(body);
+    hide(body, &timed);
+}
+
+/// Only the first table of a watch names its columns.
+fn ages_of_events(events: &mut [Value]) {
+    let timed = events.first().map(|event| timed(&event["object"])).unwrap_or_default();
+    for event in events.iter_mut() {
+        hide(&mut event["object"], &timed);
+    }
+}
+
+/// The columns of a table that say how long ago something was.
+fn timed(body: &Value) -> Vec<usize> {
+    let Some(columns) = body.get("columnDefinitions").and_then(Value::as_array) else { return Vec::new() };
+    columns
         .iter()
         .enumerate()
         .filter(|(_, column)| {
@@ -169,9 +186,12 @@ fn ages(body: &mut Value) {
                 .contains(&column["name"].as_str().unwrap_or_default())
         })
         .map(|(at, _)| at)
-        .collect();
+        .collect()
+}
+
+fn hide(body: &mut Value, timed: &[usize]) {
     for row in body.get_mut("rows").and_then(Value::as_array_mut).into_iter().flatten() {
-        for at in &timed {
+        for at in timed {
             if let Some(Value::String(cell)) = row["cells"].get_mut(*at)
                 && cell.ends_with(['s', 'm', 'Z'])
             {
@@ -199,8 +219,11 @@ const SHOWN: &str = "Invalid value: \"{";
 fn newest(body: &Value) -> u64 {
     match body {
         Value::Object(map) => {
+            // How far a list is moves with everything that is written, by whomever.
+            let many = map.contains_key("items") || map.contains_key("rows");
             let own = map
                 .get("metadata")
+                .filter(|_| !many)
                 .and_then(|meta| meta["resourceVersion"].as_str())
                 .and_then(|text| text.parse().ok());
             map.values().map(newest).max().unwrap_or(0).max(own.unwrap_or(0))
@@ -223,6 +246,40 @@ fn settle_conflicts(body: &mut Value) {
         {
             message.truncate(message.find(" conflicts").unwrap_or(message.len()));
         }
+    }
+}
+
+/// What a schema and its rules find wrong with a custom resource comes in the order of Go maps, and so does what is wrong
+/// with one place of a built-in kind (the resources of a container), a different one each time even of one and the same
+/// server: sorted here, with the message, which repeats them. What is wrong with metadata has an order and keeps it.
+fn settle_causes(target: &str, body: &mut Value) {
+    let Some(causes) = body.pointer("/details/causes").and_then(Value::as_array) else { return };
+    let text = |cause: &Value, key: &str| cause[key].as_str().unwrap_or_default().to_owned();
+    let told = |causes: &[Value]| {
+        let told: Vec<String> = causes
+            .iter()
+            .map(|cause| format!("{}: {}", text(cause, "field"), text(cause, "message")))
+            .collect();
+        told.join(", ")
+    };
+    let before = told(causes);
+    let mut sorted = causes.clone();
+    let custom = target.contains("/tests.berth.dev/");
+    let ordered = |cause: &Value| !custom || text(cause, "field").starts_with("metadata");
+    for run in sorted
+        .chunk_by_mut(|left, right| left["field"] == right["field"] || (!ordered(left) && !ordered(right)))
+    {
+        // One place of metadata has its causes in an order too.
+        if !custom || !run.iter().any(ordered) {
+            run.sort_by_key(ToString::to_string);
+        }
+    }
+    let after = told(&sorted);
+    if let Some(Value::String(message)) = body.get_mut("message")
+        && message.contains(&before)
+    {
+        *message = message.replace(&before, &after);
+        body["details"]["causes"] = sorted.into();
     }
 }
 

@@ -19,7 +19,7 @@ use self::workload::{
     stateful_set,
 };
 use crate::exchange::{Server, get, post};
-use crate::random::Random;
+use berth_tests::random::Random;
 
 pub(crate) use self::spoil::spoil;
 
@@ -56,8 +56,9 @@ impl Kind {
     /// A selector that leaves out what a script did not make.
     pub(crate) fn own(&self, script: usize) -> String {
         match (self.kind, self.namespaced) {
-            // The hub gives every namespace an account.
+            // The hub gives every namespace an account and the certificate of its authority.
             ("ServiceAccount", _) => "&fieldSelector=metadata.name%21%3Ddefault".into(),
+            ("ConfigMap", _) => "&fieldSelector=metadata.name%21%3Dkube-root-ca.crt".into(),
             (_, true) => String::new(),
             _ => format!("&fieldSelector=metadata.name%3Da-s{script}"),
         }

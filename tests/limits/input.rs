@@ -2,6 +2,7 @@
 
 use berth_hub::Limits;
 use http::Method;
+use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 
 use crate::place::{MAPS, Place, head, map};
@@ -25,6 +26,44 @@ async fn a_body_larger_than_allowed_is_refused_with_413() {
     place.end().await;
 }
 
+/// Whoever still sends when it is refused gets to know why: over either version, each time, and its connection goes on.
+#[tokio::test]
+async fn a_client_that_is_still_sending_sees_why_it_was_refused() {
+    let place = Place::with(Limits { body: 2_000, discard: 8 << 20, ..Limits::default() }).await;
+    let body = map("large", 6 << 20).to_string();
+    let mut sender = place.h2().await;
+    for _ in 0..5 {
+        let request = place.h2_post(MAPS, body.clone());
+        let answer = sender.send_request(request).await.expect("an answer, not a reset stream");
+        assert_eq!(answer.status(), 413);
+        let told = answer.into_body().collect().await.expect("the whole answer").to_bytes();
+        let status: Value = serde_json::from_slice(&told).unwrap();
+        assert_eq!(status["reason"], "RequestEntityTooLarge", "{status}");
+        assert_eq!(status["message"], "Request entity too large: limit is 2000");
+    }
+    assert_eq!(sender.send_request(place.h2_get("/version")).await.unwrap().status(), 200);
+    let headers = format!("content-type: application/json\r\ncontent-length: {}\r\n", body.len());
+    let next = head("GET", "/version", "connection: close\r\n");
+    let mut stream = place.said(&(head("POST", MAPS, &headers) + &body + &next)).await;
+    let said = String::from_utf8(everything(&mut stream).await).unwrap();
+    assert!(said.starts_with("HTTP/1.1 413") && said.contains("HTTP/1.1 200 OK"), "{said}");
+    place.end().await;
+}
+
+/// Past the bound the answer was sent all the same: it is complete before the stream is reset, and not as an error.
+#[tokio::test]
+async fn a_client_of_http2_that_never_stops_sending_is_cut_after_its_answer() {
+    let place = Place::with(Limits { body: 2_000, discard: 100_000, ..Limits::default() }).await;
+    let mut sender = place.h2().await;
+    for _ in 0..5 {
+        let request = place.h2_post(MAPS, map("huge", 24 << 20).to_string());
+        let answer = sender.send_request(request).await.expect("an answer, not a reset stream");
+        assert_eq!(answer.status(), 413);
+    }
+    assert_eq!(sender.send_request(place.h2_get("/version")).await.unwrap().status(), 200);
+    place.end().await;
+}
+
 #[tokio::test]
 async fn an_object_larger_than_allowed_is_refused_however_it_grows() {
     let place = Place::with(Limits { object: 4_000, ..Limits::default() }).await;
@@ -40,22 +79,54 @@ async fn an_object_larger_than_allowed_is_refused_however_it_grows() {
 }
 
 #[tokio::test]
-async fn a_header_block_or_a_path_larger_than_allowed_ends_the_request_and_no_other() {
+async fn a_head_larger_than_allowed_is_refused_with_431_and_no_other_request_notices() {
     let place = Place::with(Limits { headers: 8_192, ..Limits::default() }).await;
-    let long = format!("x-long: {}\r\nconnection: close\r\n", "x".repeat(20_000));
-    assert_eq!(answer(&mut place.said(&head("GET", "/version", &long)).await).await.code, 431);
-    let path = format!("/api/{}", "x".repeat(20_000));
-    let code = answer(&mut place.said(&head("GET", &path, "connection: close\r\n")).await).await.code;
-    assert!([414, 431].contains(&code), "{code}");
-    // HTTP/2 refuses the one stream.
+    // A little more than allowed is read to the end, and told in a Status.
+    let long = "x".repeat(10_000);
+    let headers = format!("x-long: {long}\r\nconnection: close\r\n");
+    let refused = answer(&mut place.said(&head("GET", "/version", &headers)).await).await;
+    refused.is_status(431, "BadRequest");
+    refused.says("larger than 8192 bytes");
+    let path = format!("/api/{long}");
+    let refused = answer(&mut place.said(&head("GET", &path, "connection: close\r\n")).await).await;
+    refused.is_status(431, "BadRequest");
     let mut sender = place.h2().await;
     let mut request = place.h2_get("/version");
-    request.headers_mut().insert("x-long", "x".repeat(20_000).parse().unwrap());
+    request.headers_mut().insert("x-long", long.parse().unwrap());
+    let refused = sender.send_request(request).await.expect("an answer, not a reset stream");
+    assert_eq!(refused.status(), 431);
+    let told = refused.into_body().collect().await.unwrap().to_bytes();
+    assert!(String::from_utf8_lossy(&told).contains("larger than 8192 bytes"), "{told:?}");
+    // Much more is not read: 431 without words over HTTP/1.1, and HTTP/2 refuses the one stream.
+    let long = "x".repeat(40_000);
+    let headers = format!("x-long: {long}\r\nconnection: close\r\n");
+    assert_eq!(answer(&mut place.said(&head("GET", "/version", &headers)).await).await.code, 431);
+    let mut request = place.h2_get("/version");
+    request.headers_mut().insert("x-long", long.parse().unwrap());
     match sender.send_request(request).await {
         Ok(refused) => assert_eq!(refused.status(), 431),
         Err(error) => assert!(!error.is_timeout(), "{error}"),
     }
-    assert_eq!(place.get("/version").await.code, 200);
+    assert_eq!(sender.send_request(place.h2_get("/version")).await.unwrap().status(), 200);
+    place.end().await;
+}
+
+#[tokio::test]
+async fn more_than_a_hundred_headers_are_refused_over_http1() {
+    let place = Place::with(Limits::default()).await;
+    let many = |count: usize| {
+        let lines = (0..count).map(|number| format!("x-{number}: 1\r\n"));
+        head("GET", "/version", &(lines.collect::<String>() + "connection: close\r\n"))
+    };
+    // `host` and `connection` count.
+    assert_eq!(answer(&mut place.said(&many(98)).await).await.code, 200);
+    assert_eq!(answer(&mut place.said(&many(99)).await).await.code, 431);
+    let mut request = place.h2_get("/version");
+    for number in 0..300 {
+        let name = http::HeaderName::try_from(format!("x-{number}")).unwrap();
+        request.headers_mut().insert(name, "1".parse().unwrap());
+    }
+    assert_eq!(place.h2().await.send_request(request).await.unwrap().status(), 200);
     place.end().await;
 }
 

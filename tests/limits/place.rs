@@ -158,6 +158,11 @@ impl Place {
         Request::get(format!("https://{}{target}", self.address)).body(Full::default()).unwrap()
     }
 
+    pub(crate) fn h2_post(&self, target: &str, body: String) -> Request<Full<Bytes>> {
+        let request = Request::post(format!("https://{}{target}", self.address));
+        request.header("content-type", "application/json").body(Full::from(body)).unwrap()
+    }
+
     pub(crate) async fn end(self) {
         self.hub.begin_close();
         self.hub.close().await;

@@ -1,6 +1,8 @@
 //! Who may do what: service accounts and their tokens, roles, reviews, impersonation.
 
-use berth_bed::{Bed, scenario};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use berth_bed::{Bed, Kind, scenario};
 use http::Method;
 use serde_json::{Value, json};
 
@@ -412,11 +414,88 @@ subjects: [{{kind: User, apiGroup: rbac.authorization.k8s.io, name: 'user-{names
         );
     }
 
+    managed async fn a_token_in_a_secret_is_good_for_as_long_as_the_secret_holds_it(bed: &Bed) {
+        let namespace = bed.namespace("kept").await;
+        let (admin, _) = (Caller::admin(bed), account(bed, &namespace, "robot").await);
+        let target = core(&namespace, "secrets/robot");
+        admin
+            .apply(&format!(
+                "apiVersion: v1
+kind: Secret
+metadata:
+  name: robot
+  namespace: {namespace}
+  annotations: {{kubernetes.io/service-account.name: robot}}
+type: kubernetes.io/service-account-token
+"
+            ))
+            .await;
+        let secret = eventually("a token in the secret", async || {
+            let answer = admin.get(&target).await;
+            answer.body.pointer("/data/token").is_some().then_some(answer.body)
+        })
+        .await;
+        let held = |key: &str| {
+            let text = text(&secret, &format!("/data/{key}")).to_owned();
+            String::from_utf8(STANDARD.decode(text).unwrap()).unwrap()
+        };
+        assert_eq!(held("namespace"), namespace);
+        let root = admin.get(&core(&namespace, "configmaps/kube-root-ca.crt")).await.ok();
+        assert_eq!(held("ca.crt"), text(&root, "/data/ca.crt"));
+        assert!(text(&secret, "/metadata/annotations/kubernetes.io~1service-account.uid").len() > 30, "{secret}");
+
+        let review = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": held("token")}});
+        let reviews = "/apis/authentication.k8s.io/v1/tokenreviews";
+        let status = admin.post(reviews, &review).await.ok();
+        assert_eq!(
+            text(&status, "/status/user/username"),
+            format!("system:serviceaccount:{namespace}:robot"),
+            "{status}"
+        );
+        let caller = Caller::with_token(bed, &held("token"));
+        caller.get(&target).await.refused(403);
+        admin.delete(&target).await.ok();
+        until_refused(&caller, &target, 401).await;
+    }
+
+    managed async fn a_secret_with_a_token_goes_with_its_account(bed: &Bed) {
+        let namespace = bed.namespace("kept").await;
+        let (admin, _) = (Caller::admin(bed), account(bed, &namespace, "robot").await);
+        let secret = |account: &str| {
+            json!({"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/service-account-token",
+                "metadata": {"name": account, "annotations": {"kubernetes.io/service-account.name": account}}})
+        };
+        admin.post(&core(&namespace, "secrets"), &secret("robot")).await.ok();
+        admin.post(&core(&namespace, "secrets"), &secret("nobody")).await.ok();
+        admin.until_gone(&core(&namespace, "secrets/nobody")).await;
+        eventually("a token in the secret", async || {
+            let answer = admin.get(&core(&namespace, "secrets/robot")).await.ok();
+            answer.pointer("/data/token").is_some().then_some(())
+        })
+        .await;
+        admin.delete(&core(&namespace, "serviceaccounts/robot")).await.ok();
+        admin.until_gone(&core(&namespace, "secrets/robot")).await;
+    }
+
     managed async fn nobody_in_particular_sees_health_and_nothing_else(bed: &Bed) {
         let mut config = bed.config();
         config.auth_info = kube::config::AuthInfo::default();
         let stranger = Caller::of(config);
-        assert_eq!(stranger.get("/healthz").await.ok(), "ok");
+        for health in ["/healthz", "/livez", "/readyz"] {
+            assert_eq!(stranger.get(health).await.ok(), "ok");
+        }
+        for path in ["/api", "/apis", "/openapi/v3", "/metrics"] {
+            stranger.get(path).await.refused(403);
+        }
+        // A real server tells its version to everybody.
+        if bed.kind() == Kind::Hub {
+            let refusal = stranger.get("/version").await.refused(403);
+            assert_eq!(
+                refusal.message(),
+                "forbidden: User \"system:anonymous\" cannot get path \"/version\""
+            );
+        }
+        Caller::admin(bed).get("/version").await.ok();
         let refusal = stranger.get("/api/v1/namespaces").await.refused(403);
         assert!(
             refusal.message().contains("User \"system:anonymous\" cannot list resource \"namespaces\""),

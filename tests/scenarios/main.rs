@@ -11,8 +11,9 @@
 
 #![allow(clippy::unwrap_used, reason = "scenarios fail loudly")]
 
+use berth_tests::{caller, waiting};
+
 mod access;
-mod caller;
 mod concurrency;
 mod definitions;
 mod durability;
@@ -21,6 +22,5 @@ mod hook;
 mod namespaces;
 mod owners;
 mod pods;
-mod waiting;
 mod watching;
 mod webhooks;

@@ -3,17 +3,20 @@
 use berth_bed::{Bed, Kind, scenario};
 use serde_json::{Value, json};
 
-use crate::caller::{Caller, core, map, text};
+use crate::caller::{Caller, core, text};
 
 async fn labelled(caller: &Caller, namespace: &str, name: &str, color: &str) -> Value {
-    let mut object = map(name, "");
-    object["metadata"]["labels"] = json!({"color": color});
-    caller.post(&core(namespace, "configmaps"), &object).await.ok()
+    // Secrets, because nobody else makes one: every namespace is given a ConfigMap.
+    let object = json!({
+        "apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "labels": {"color": color}},
+        "data": {"value": ""},
+    });
+    caller.post(&core(namespace, "secrets"), &object).await.ok()
 }
 
 async fn paint(caller: &Caller, namespace: &str, name: &str, color: &str) {
     let patch = json!({"metadata": {"labels": {"color": color}}});
-    caller.merge(&core(namespace, &format!("configmaps/{name}")), &patch).await.ok();
+    caller.merge(&core(namespace, &format!("secrets/{name}")), &patch).await.ok();
 }
 
 fn event(kind: &str, name: &str) -> (String, String) {
@@ -31,17 +34,17 @@ fn revision(object: &Value) -> u64 {
 scenario! {
     managed async fn a_watch_goes_on_from_the_list(bed: &Bed) {
         let (caller, namespace) = (Caller::admin(bed), bed.namespace("following").await);
-        let maps = core(&namespace, "configmaps");
+        let secrets = core(&namespace, "secrets");
         labelled(&caller, &namespace, "before", "red").await;
-        let list = caller.get(&maps).await.ok();
+        let list = caller.get(&secrets).await.ok();
         let from = text(&list, "/metadata/resourceVersion");
-        let query = format!("{maps}?resourceVersion={from}&allowWatchBookmarks=true&timeoutSeconds=6");
+        let query = format!("{secrets}?resourceVersion={from}&allowWatchBookmarks=true&timeoutSeconds=6");
         labelled(&caller, &namespace, "after", "red").await;
         let mut watch = caller.watch(&query).await;
         assert_eq!(watch.step().await, event("ADDED", "after"));
         paint(&caller, &namespace, "before", "blue").await;
         assert_eq!(watch.step().await, event("MODIFIED", "before"));
-        let deleted = caller.delete(&core(&namespace, "configmaps/after")).await;
+        let deleted = caller.delete(&core(&namespace, "secrets/after")).await;
         deleted.ok();
         let gone = watch.next().await;
         assert_eq!(gone["type"], "DELETED");
@@ -51,7 +54,7 @@ scenario! {
         assert_eq!(bookmark["type"], "BOOKMARK");
         assert_eq!(
             (&bookmark["object"]["kind"], &bookmark["object"]["apiVersion"]),
-            (&json!("ConfigMap"), &json!("v1"))
+            (&json!("Secret"), &json!("v1"))
         );
         assert!(revision(&bookmark["object"]) >= revision(&gone["object"]), "{bookmark}");
     }
@@ -61,7 +64,7 @@ scenario! {
         for name in ["a", "b"] {
             labelled(&caller, &namespace, name, "red").await;
         }
-        let mut watch = caller.watch(&core(&namespace, "configmaps")).await;
+        let mut watch = caller.watch(&core(&namespace, "secrets")).await;
         let mut seen = [watch.step().await, watch.step().await];
         seen.sort();
         assert_eq!(seen, [event("ADDED", "a"), event("ADDED", "b")]);
@@ -76,7 +79,7 @@ scenario! {
         }
         let last = labelled(&caller, &namespace, "c", "blue").await;
         let query = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&labelSelector=color%3Dred";
-        let mut watch = caller.watch(&core(&namespace, &format!("configmaps?{query}"))).await;
+        let mut watch = caller.watch(&core(&namespace, &format!("secrets?{query}"))).await;
         assert_eq!(watch.step().await, event("ADDED", "a"));
         assert_eq!(watch.step().await, event("ADDED", "b"));
         let end = watch.next().await;
@@ -86,7 +89,7 @@ scenario! {
         paint(&caller, &namespace, "c", "red").await;
         assert_eq!(watch.step().await, event("ADDED", "c"));
 
-        let wrong = core(&namespace, "configmaps?watch=true&sendInitialEvents=true");
+        let wrong = core(&namespace, "secrets?watch=true&sendInitialEvents=true");
         let refusal = caller.get(&wrong).await.refused(422);
         assert!(refusal.message().contains("resourceVersionMatch"), "{refusal:?}");
     }
@@ -95,7 +98,7 @@ scenario! {
         let (caller, namespace) = (Caller::admin(bed), bed.namespace("selected").await);
         let object = labelled(&caller, &namespace, "a", "blue").await;
         let from = revision(&object);
-        let query = core(&namespace, &format!("configmaps?labelSelector=color%3Dred&resourceVersion={from}"));
+        let query = core(&namespace, &format!("secrets?labelSelector=color%3Dred&resourceVersion={from}"));
         let mut watch = caller.watch(&query).await;
         paint(&caller, &namespace, "a", "red").await;
         assert_eq!(watch.step().await, event("ADDED", "a"));
@@ -105,11 +108,11 @@ scenario! {
             (&left["type"], &left["object"]["metadata"]["labels"]["color"]),
             (&json!("DELETED"), &json!("red"))
         );
-        let now = caller.get(&core(&namespace, "configmaps/a")).await.ok();
+        let now = caller.get(&core(&namespace, "secrets/a")).await.ok();
         assert_eq!(revision(&left["object"]), revision(&now), "as it was, at the revision at which it left");
         paint(&caller, &namespace, "a", "red").await;
         assert_eq!(watch.step().await, event("ADDED", "a"));
-        caller.delete(&core(&namespace, "configmaps/a")).await.ok();
+        caller.delete(&core(&namespace, "secrets/a")).await.ok();
         assert_eq!(watch.step().await, event("DELETED", "a"));
     }
 
@@ -139,7 +142,7 @@ scenario! {
         let (caller, namespace) = (Caller::admin(bed), bed.namespace("metadata").await);
         let made = labelled(&caller, &namespace, "a", "red").await;
         let accept = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
-        let list = caller.get_as(&core(&namespace, "configmaps"), accept).await.ok();
+        let list = caller.get_as(&core(&namespace, "secrets"), accept).await.ok();
         assert_eq!(
             (&list["kind"], &list["apiVersion"]),
             (&json!("PartialObjectMetadataList"), &json!("meta.k8s.io/v1"))
@@ -147,10 +150,10 @@ scenario! {
         assert_eq!(list["items"][0]["metadata"], made["metadata"]);
         assert!(list["items"][0].get("data").is_none());
         let accept = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
-        let one = caller.get_as(&core(&namespace, "configmaps/a"), accept).await.ok();
+        let one = caller.get_as(&core(&namespace, "secrets/a"), accept).await.ok();
         assert_eq!((&one["kind"], &one["metadata"]), (&json!("PartialObjectMetadata"), &made["metadata"]));
         let from = revision(&made);
-        let query = core(&namespace, &format!("configmaps?resourceVersion={from}"));
+        let query = core(&namespace, &format!("secrets?resourceVersion={from}"));
         let mut watch = caller.watch_as(&query, accept).await;
         paint(&caller, &namespace, "a", "blue").await;
         let changed = watch.next().await;
@@ -164,28 +167,28 @@ scenario! {
         for name in ["a", "c", "e"] {
             labelled(&caller, &namespace, name, "red").await;
         }
-        let maps = core(&namespace, "configmaps");
-        let first = caller.get(&format!("{maps}?limit=2")).await.ok();
+        let secrets = core(&namespace, "secrets");
+        let first = caller.get(&format!("{secrets}?limit=2")).await.ok();
         assert_eq!(names(&first), ["a", "c"]);
         assert_eq!(first["metadata"]["remainingItemCount"], 1);
         labelled(&caller, &namespace, "d", "red").await;
-        caller.delete(&core(&namespace, "configmaps/e")).await.ok();
+        caller.delete(&core(&namespace, "secrets/e")).await.ok();
         let token = text(&first, "/metadata/continue");
-        let second = caller.get(&format!("{maps}?limit=2&continue={token}")).await.ok();
+        let second = caller.get(&format!("{secrets}?limit=2&continue={token}")).await.ok();
         assert_eq!(names(&second), ["e"], "neither what came nor what went since");
         assert_eq!(revision(&second), revision(&first));
         assert!(second["metadata"].get("continue").is_none_or(|token| token == ""), "{second}");
-        assert_eq!(names(&caller.get(&maps).await.ok()), ["a", "c", "d"]);
+        assert_eq!(names(&caller.get(&secrets).await.ok()), ["a", "c", "d"]);
     }
 
     managed async fn a_revision_that_is_not_there_yet_is_waited_for_and_then_given_up(bed: &Bed) {
         let (caller, namespace) = (Caller::admin(bed), bed.namespace("future").await);
         let now = revision(&labelled(&caller, &namespace, "a", "red").await);
-        let query = format!("configmaps?resourceVersion={}", now + 1_000_000);
+        let query = format!("secrets?resourceVersion={}", now + 1_000_000);
         let refusal = caller.get(&core(&namespace, &query)).await.refused(504);
         assert_eq!((refusal.reason(), refusal.causes()), ("Timeout", vec!["ResourceVersionTooLarge"]));
         let list = caller
-            .get(&core(&namespace, &format!("configmaps?resourceVersion={now}&resourceVersionMatch=Exact")))
+            .get(&core(&namespace, &format!("secrets?resourceVersion={now}&resourceVersionMatch=Exact")))
             .await
             .ok();
         assert_eq!((revision(&list), names(&list)), (now, vec!["a"]));
@@ -193,19 +196,19 @@ scenario! {
 
     async fn a_watch_misses_nothing_when_the_server_ends_and_begins_again(bed: &mut Bed) {
         let (caller, namespace) = (Caller::admin(bed), bed.namespace("restarted").await);
-        let maps = core(&namespace, "configmaps");
+        let secrets = core(&namespace, "secrets");
         let seen = labelled(&caller, &namespace, "seen", "red").await;
         let from = revision(&seen);
-        let mut watch = caller.watch(&format!("{maps}?resourceVersion={from}")).await;
+        let mut watch = caller.watch(&format!("{secrets}?resourceVersion={from}")).await;
         labelled(&caller, &namespace, "before", "red").await;
         assert_eq!(watch.step().await, event("ADDED", "before"));
         drop(watch);
-        caller.delete(&core(&namespace, "configmaps/before")).await.ok();
+        caller.delete(&core(&namespace, "secrets/before")).await.ok();
         bed.kill();
         bed.start().await.unwrap();
 
         let caller = Caller::admin(bed);
-        let mut watch = caller.watch(&format!("{maps}?resourceVersion={from}")).await;
+        let mut watch = caller.watch(&format!("{secrets}?resourceVersion={from}")).await;
         match bed.kind() {
             Kind::Hub => {
                 assert_eq!(watch.step().await, event("ADDED", "before"));
@@ -222,10 +225,10 @@ scenario! {
                     "{told}"
                 );
                 assert_eq!(told["object"]["reason"], "Expired");
-                let list = caller.get(&maps).await.ok();
+                let list = caller.get(&secrets).await.ok();
                 assert_eq!(names(&list), ["seen"]);
                 labelled(&caller, &namespace, "after", "red").await;
-                let query = format!("{maps}?resourceVersion={}", text(&list, "/metadata/resourceVersion"));
+                let query = format!("{secrets}?resourceVersion={}", text(&list, "/metadata/resourceVersion"));
                 assert_eq!(caller.watch(&query).await.step().await, event("ADDED", "after"));
             }
         }

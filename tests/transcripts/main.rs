@@ -16,7 +16,16 @@ use berth_bed::Kind;
 
 /// Tells a story on a bed and compares the transcript.
 fn tell(name: &str, kind: Kind) {
-    let Some(transcript) = stage::play(name, kind) else { return };
+    compare(name, stage::play(name, kind));
+}
+
+/// Tells a story on a new hub.
+fn tell_anew(name: &str) {
+    compare(name, stage::play_anew(name));
+}
+
+fn compare(name: &str, transcript: Option<String>) {
+    let Some(transcript) = transcript else { return };
     let mut settings = insta::Settings::new();
     settings.set_snapshot_path("snapshots");
     settings.set_prepend_module_to_snapshot(false);
@@ -47,6 +56,16 @@ macro_rules! stories {
             #[test]
             fn on_the_hub() {
                 crate::tell(stringify!($name), berth_bed::Kind::Hub);
+            }
+        }
+        $(stories!($($more)*);)?
+    };
+    ($(#[$attribute:meta])* $name:ident: new hub $(, $($more:tt)*)?) => {
+        $(#[$attribute])*
+        mod $name {
+            #[test]
+            fn on_a_new_hub() {
+                crate::tell_anew(stringify!($name));
             }
         }
         $(stories!($($more)*);)?
@@ -82,6 +101,8 @@ stories! {
     drain: hub only,
     // The words about built-in kinds are those of the release that k8s-openapi follows, and values are not listed.
     explain_enumeration: hub only,
+    // It begins with a cluster that has nothing of ours.
+    fleet: new hub,
 }
 
 /// A story that nobody tells would look like one that passes.
@@ -91,6 +112,9 @@ fn every_story_is_told() {
     let list = &told[told.find("\nstories! {").unwrap()..];
     for name in story::names() {
         let line = |end: &str| list.contains(&format!("\n    {name}{end}"));
-        assert!(line(",") || line(": hub only,"), "stories/{name}.story is not in the list");
+        assert!(
+            line(",") || line(": hub only,") || line(": new hub,"),
+            "stories/{name}.story is not in the list"
+        );
     }
 }

@@ -21,7 +21,8 @@ const STEP: Duration = Duration::from_mins(1);
 
 /// The part of a cluster's controllers that the hub has as well.
 const CONTROLLERS: &str = "--controllers=clusterrole-aggregation-controller,disruption-controller,\
-    garbage-collector-controller,namespace-controller,serviceaccount-controller";
+    garbage-collector-controller,namespace-controller,root-ca-certificate-publisher-controller,\
+    serviceaccount-controller,serviceaccount-token-controller";
 
 /// What the shell knows besides: `shows FILE TEXT` waits as a person at a second terminal does, `serves RESOURCE` until a
 /// resource is described, as the real server publishes the schema of a definition some time after it, and `may VERB
@@ -37,7 +38,18 @@ pub(crate) fn play(name: &str, kind: Kind) -> Option<String> {
     static RUNTIME: LazyLock<tokio::runtime::Runtime> =
         LazyLock::new(|| tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap());
     let bed = or_skip(RUNTIME.block_on(shared(kind)))?;
-    let stage = Stage::new(&bed, name)?;
+    play_on(&bed, name)
+}
+
+/// Plays a story on a hub that nobody else has used.
+pub(crate) fn play_anew(name: &str) -> Option<String> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let bed = or_skip(runtime.block_on(async { Bed::hub().await }))?;
+    play_on(&bed, name)
+}
+
+fn play_on(bed: &Bed, name: &str) -> Option<String> {
+    let stage = Stage::new(bed, name)?;
     let mut transcript = String::new();
     for step in story::read(name) {
         stage.act(&step, &mut transcript);
@@ -89,11 +101,15 @@ impl Stage {
         fs::create_dir(&bin).unwrap();
         symlink(kubectl, bin.join("kubectl")).unwrap();
         fs::copy(bed.kubeconfig(), stage.path("kubeconfig")).unwrap();
-        let crds = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/crds");
-        symlink(crds.canonicalize().unwrap(), stage.path("crds")).unwrap();
+        for (folder, from) in [("crds", "../deploy/crds"), ("examples", "../examples")] {
+            let from = Path::new(env!("CARGO_MANIFEST_DIR")).join(from);
+            symlink(from.canonicalize().unwrap(), stage.path(folder)).unwrap();
+        }
         let namespace = name.replace('_', "-");
         for script in [
             &format!("kubectl create namespace {namespace}"),
+            // What every namespace has comes a moment later.
+            &format!("until kubectl get configmap kube-root-ca.crt -n {namespace}; do sleep 0.05; done"),
             &format!("kubectl config set-context --current --namespace={namespace}"),
         ] {
             stage.act(&Step { script: script.clone(), shown: false }, &mut String::new());

@@ -2,7 +2,6 @@
 
 use std::{
     fmt,
-    future::ready,
     path::{Path, PathBuf},
     process::Command,
     time::Duration,
@@ -99,6 +98,11 @@ impl Bed {
     /// roles aggregated: by the hub itself, and on Kubernetes by a kube-controller-manager with just those controllers.
     pub async fn managed(kind: Kind) -> Result<Shared, BedError> {
         shared::get(kind, true).await
+    }
+
+    /// Gives this bed to all who ask for it from here on; it ends with the process, and so does its folder.
+    pub fn share(self) -> Result<Shared, BedError> {
+        Shared::of(self)
     }
 
     /// Starts the API server and waits until it serves. `kubeconfig` is there by then, written by us or by the server.
@@ -279,12 +283,7 @@ impl Launch {
         let mut server =
             Process::start(self.name, &self.program, &self.arguments, folder.path(), self.announces)?;
         if self.announces {
-            let output = folder.path().join(format!("{}.out", self.name));
-            let announced = || {
-                let text = std::fs::read_to_string(&output).unwrap_or_default();
-                ready(text.split_once('\n').map(|(line, _)| line.to_owned()))
-            };
-            let line = server.until(READY, announced).await?;
+            let line = server.announcement(folder.path(), READY).await?;
             if !line.contains("https://") {
                 let log = folder.path().join(format!("{}.log", self.name));
                 return Err(BedError::Announcement { server: self.name, line, log });

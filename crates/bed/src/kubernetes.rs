@@ -30,10 +30,11 @@ const ETCD_QUOTA_BYTES: u64 = 8 << 30;
 /// Plugins that need what a bed without kubelets and controllers does not have; the crate's documentation says more.
 const WITHOUT_PLUGINS: &str = "ServiceAccount,TaintNodesByCondition";
 
-/// The controllers whose work the hub does by itself: garbage, namespaces, default service accounts, the status of
-/// disruption budgets, the rules of aggregated roles. Without those that would start pods or judge nodes.
+/// The controllers whose work the hub does by itself: garbage, namespaces, default service accounts, tokens in Secrets, the
+/// authority's certificate in every namespace, the status of disruption budgets, the rules of aggregated roles. Without those that would start pods or judge nodes.
 pub(crate) const BUILT_INTO_THE_HUB: &str = "--controllers=garbage-collector-controller,namespace-controller,\
-    serviceaccount-controller,disruption-controller,clusterrole-aggregation-controller";
+    serviceaccount-controller,serviceaccount-token-controller,root-ca-certificate-publisher-controller,\
+    disruption-controller,clusterrole-aggregation-controller";
 
 /// What kind of Kubernetes bed to start. Awaiting it starts it.
 #[derive(Debug, Clone, Default)]

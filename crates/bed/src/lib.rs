@@ -9,6 +9,7 @@
 //!  Tools ──▶ Kubernetes ──┐                 ┌─ Process   one server, never left behind
 //!  Berth ──▶ Hub ─────────┴──▶ Bed ─────────┼─ Port      reserved for as long as the bed lives
 //!                              │            ├─ Authority certificates made on the fly (Kubernetes only)
+//!  Companion (berth run) ──────┤            │
 //!  scenario! ──▶ Shared ───────┘            └─ Folder    data and logs, kept when the test failed
 //! ```
 //!
@@ -63,6 +64,7 @@
 mod absent;
 mod authority;
 mod bed;
+mod companion;
 mod error;
 mod folder;
 mod hub;
@@ -76,6 +78,7 @@ mod tools;
 
 pub use absent::or_skip;
 pub use bed::{Bed, Kind};
+pub use companion::Companion;
 pub use error::BedError;
 pub use hub::Hub;
 pub use identity::Identity;

@@ -8,6 +8,7 @@
 use std::{
     ffi::OsStr,
     fs::{self, File},
+    future::ready,
     io::{self, Read as _, Seek as _, SeekFrom},
     os::unix::process::CommandExt as _,
     path::{Path, PathBuf},
@@ -170,6 +171,20 @@ impl Process {
         }
     }
 
+    /// Waits for the first line of standard output, of a process that was started with it `apart`.
+    pub(crate) async fn announcement(
+        &mut self,
+        folder: &Path,
+        patience: Duration,
+    ) -> Result<String, BedError> {
+        let output = folder.join(format!("{}.out", self.name));
+        let announced = || {
+            let text = fs::read_to_string(&output).unwrap_or_default();
+            ready(text.split_once('\n').map(|(line, _)| line.to_owned()))
+        };
+        self.until(patience, announced).await
+    }
+
     /// The end of the log.
     pub(crate) fn tail(&self) -> String {
         let read = || -> io::Result<String> {
@@ -210,7 +225,7 @@ fn append(path: &Path) -> io::Result<File> {
 
 #[cfg(test)]
 mod tests {
-    use std::{env, future::ready, thread};
+    use std::{env, thread};
 
     use rustix::process::test_kill_process;
 

@@ -21,7 +21,7 @@ use crate::{Bed, BedError, Kind, kubernetes::BUILT_INTO_THE_HUB};
 const SWEEP: &str = r#"read -r _; sleep 1; exec rm -rf -- "$1""#;
 
 /// A bed that others use as well: it can be read and written, not stopped. It ends with the process.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Shared(Arc<Standing>);
 
 #[derive(Debug)]
@@ -36,6 +36,17 @@ impl Deref for Shared {
 
     fn deref(&self) -> &Bed {
         &self.0.bed
+    }
+}
+
+impl Shared {
+    pub(crate) fn of(bed: Bed) -> Result<Self, BedError> {
+        Ok(Self(Arc::new(Standing::new(bed)?)))
+    }
+
+    /// The bed to do with as one likes, while nobody else has it.
+    pub fn get_mut(&mut self) -> Option<&mut Bed> {
+        Arc::get_mut(&mut self.0).map(|standing| &mut standing.bed)
     }
 }
 
@@ -107,7 +118,7 @@ pub(crate) async fn get(kind: Kind, managed: bool) -> Result<Shared, BedError> {
         }
         Kind::Kubernetes => Bed::kubernetes().without_fsync().await?,
     };
-    let standing = Arc::new(Standing::new(started)?);
-    *current = Some(Arc::clone(&standing));
-    Ok(Shared(standing))
+    let shared = Shared::of(started)?;
+    *current = Some(Arc::clone(&shared.0));
+    Ok(shared)
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{maybe, words};
-use crate::random::Random;
+use berth_tests::random::Random;
 
 pub(super) fn cluster_role(random: &mut Random) -> Value {
     json!({"rules": [{"apiGroups": [""], "resources": [*random.pick(&["pods", "nodes"])], "verbs": ["get", *random.pick(&["list", "watch"])]}]})

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::workload::containers;
 use super::{maybe, words};
-use crate::random::Random;
+use berth_tests::random::Random;
 
 pub(super) fn config_map(random: &mut Random) -> Value {
     let mut map = json!({});

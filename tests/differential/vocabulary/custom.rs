@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{maybe, words};
-use crate::random::Random;
+use berth_tests::random::Random;
 
 pub(super) fn widget(random: &mut Random) -> Value {
     let mut spec = json!({});
@@ -32,6 +32,12 @@ pub(super) fn widget(random: &mut Random) -> Value {
     maybe(random, 30, &mut spec, "map", |r| json!({"k1": words(r), "k2": "v"}));
     maybe(random, 30, &mut spec, "whole", |r| json!({"a": r.below(3), "b": words(r)}));
     maybe(random, 30, &mut spec, "nested", |r| json!({"deep": {"deeper": r.below(9)}}));
+    maybe(random, 25, &mut spec, "limits", |r| {
+        let mut limits = json!({"high": 1 + r.below(5)});
+        maybe(r, 50, &mut limits, "low", |r| json!(r.below(5)));
+        maybe(r, 40, &mut limits, "unit", |r| json!(*r.pick(&["m", "s"])));
+        limits
+    });
     maybe(random, 15, &mut spec, "maybe", |_| Value::Null);
     maybe(random, 20, &mut spec, "ratio", |r| json!(r.below(9) as f64 / 2.0));
     maybe(random, 30, &mut spec, "replicas", |r| json!(r.below(5)));
@@ -72,15 +78,32 @@ fn widget_schema() -> Value {
     json!({"type": "object", "properties": {
         "spec": {"type": "object", "properties": {
             "size": {"type": "integer", "minimum": 0, "maximum": 10, "default": 1},
-            "colour": {"type": "string", "enum": ["red", "green", "blue"]},
+            "colour": {"type": "string", "enum": ["red", "green", "blue"], "x-kubernetes-validations": [
+                {"rule": "self != 'blue' || oldSelf.orValue('none') != 'red'", "message": "red does not turn blue", "optionalOldSelf": true}]},
             "port": {"x-kubernetes-int-or-string": true},
             "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
-            "tags": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}, "maxItems": 5},
+            "tags": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string", "maxLength": 20}, "maxItems": 5,
+                "x-kubernetes-validations": [{"rule": "self.size() < 3 || self.exists(tag, tag == 't1')"}]},
             "list": {"type": "array", "items": {"type": "string"}, "maxItems": 10},
             "parts": {"type": "array", "maxItems": 8, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"], "items": {
                 "type": "object", "required": ["name"], "properties": {
-                    "name": {"type": "string", "maxLength": 20}, "weight": {"type": "integer", "default": 3}, "kind": {"type": "string"}}}},
-            "map": {"type": "object", "additionalProperties": {"type": "string"}},
+                    "name": {"type": "string", "maxLength": 20}, "weight": {"type": "integer", "default": 3}, "kind": {"type": "string", "maxLength": 20}},
+                    "x-kubernetes-validations": [
+                        {"rule": "!has(self.kind) || self.kind != 'red' || self.weight < 3", "messageExpression": "'the red part ' + self.name + ' is too heavy'", "message": "too heavy", "fieldPath": ".weight"},
+                        {"rule": "!has(oldSelf.kind) || has(self.kind)", "message": "kinds stay", "reason": "FieldValueRequired", "fieldPath": ".kind"},
+                        {"rule": "self.weight != 4 || self.name != 'p1'", "reason": "FieldValueDuplicate"}]},
+                "x-kubernetes-validations": [
+                    {"rule": "self.map(part, part.weight).sum() <= 9", "messageExpression": "'together with ' + self[0].name + ' they weigh too much'"},
+                    {"rule": "size(oldSelf) < 3 || size(self) > 0", "message": "three parts do not go at once"}]},
+            "map": {"type": "object", "maxProperties": 5, "additionalProperties": {"type": "string", "maxLength": 20, "x-kubernetes-validations": [
+                    {"rule": "self != '0'", "messageExpression": "self == '0' ? 'zero is no value' : ''", "reason": "FieldValueInvalid"},
+                    {"rule": "oldSelf != 'x-y.z' || self == oldSelf", "message": "it is fixed"}]},
+                "x-kubernetes-validations": [{"rule": "oldSelf.all(key, key in self)", "message": "keys stay", "reason": "FieldValueForbidden"}]},
+            "limits": {"type": "object", "properties": {"low": {"type": "integer"}, "high": {"type": "integer"}, "unit": {"type": "string", "maxLength": 8}},
+                "x-kubernetes-validations": [
+                    {"rule": "!has(self.low) || !has(self.high) || self.low <= self.high", "messageExpression": "'low is above high, in ' + self.unit", "message": "low is above high", "fieldPath": ".low"},
+                    {"rule": "10 / self.high < 10", "message": "high is too low"},
+                    {"rule": "!has(oldSelf.unit) || (has(self.unit) && self.unit == oldSelf.unit)", "message": "the unit is fixed", "reason": "FieldValueForbidden", "fieldPath": ".unit"}]},
             "whole": {"type": "object", "x-kubernetes-map-type": "atomic", "properties": {"a": {"type": "integer"}, "b": {"type": "string"}}},
             "nested": {"type": "object", "properties": {"deep": {"type": "object", "default": {}, "properties": {
                 "deeper": {"type": "integer"}, "flag": {"type": "boolean", "default": true}}}}},
@@ -99,7 +122,9 @@ fn widget_schema() -> Value {
                     "type": {"type": "string"}, "status": {"type": "string", "enum": ["True", "False", "Unknown"]},
                     "reason": {"type": "string"}, "message": {"type": "string"}, "lastTransitionTime": {"type": "string", "format": "date-time"}}}}
         }}
-    }})
+    }, "x-kubernetes-validations": [
+        {"rule": "!has(self.spec) || !has(self.spec.size) || self.spec.size != 7 || self.metadata.name != 'c'", "messageExpression": "self.metadata.name + ' is never 7'"}
+    ]})
 }
 
 pub(super) fn widget_definition() -> Value {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Kind;
-use crate::random::Random;
+use berth_tests::random::Random;
 
 /// What may be wrong with any object: where, and what stands there instead, as JSON; nothing takes the place away.
 const ANYWHERE: &[(&str, &str)] = &[
@@ -68,7 +68,7 @@ const WIDGET: &[(&str, &str)] = &[
     ("/spec/size", r#""large""#),
     ("/spec/size", "99"),
     ("/spec/size", "1.5"),
-    ("/spec/size", "5.0"),
+    ("/spec/nested", r#"{"deep":{"deeper":5.0}}"#),
     ("/spec/size", "-1"),
     ("/spec/colour", r#""mauve""#),
     ("/spec/colour", "3"),
@@ -88,6 +88,15 @@ const WIDGET: &[(&str, &str)] = &[
     ("/spec/nested", r#"{"deep":{"deeper":"no"}}"#),
     ("/spec/nested", r#"{"deep":null}"#),
     ("/spec/map", r#"{"k":5}"#),
+    ("/spec/map", r#"{"k1":"0","k2":"0"}"#),
+    ("/spec/limits", r#"{"low":1}"#),
+    ("/spec/limits", r#"{"low":1,"high":0}"#),
+    ("/spec/limits", r#"{"low":1,"high":1,"unit":"far too long"}"#),
+    (
+        "/spec/parts",
+        r#"[{"name":"p1","weight":4},{"name":"p2","weight":4},{"name":"p3","weight":4,"kind":"red"}]"#,
+    ),
+    ("/spec/tags", r#"["a","b","c"]"#),
     ("/spec/port", "true"),
     ("/spec/whole", r#"{"a":"x"}"#),
     ("/spec/maybe", "1"),

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{maybe, words};
-use crate::random::Random;
+use berth_tests::random::Random;
 
 pub(super) fn containers(random: &mut Random) -> Value {
     Value::from(

@@ -5,7 +5,7 @@ use std::{future::Future, time::Duration};
 use tokio::time::{Instant, interval, timeout};
 
 /// How long anything may take to come true. It takes moments; a busy machine, or a controller that backs off, takes more.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+pub const PATIENCE: Duration = Duration::from_mins(1);
 
 /// How often a condition is looked at.
 const POLL: Duration = Duration::from_millis(50);
@@ -14,7 +14,7 @@ const POLL: Duration = Duration::from_millis(50);
 ///
 /// # Panics
 /// When patience ends, saying what was waited for.
-pub(crate) async fn eventually<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
+pub async fn eventually<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
     let mut pulse = interval(POLL);
     let begun = Instant::now();
     loop {
@@ -27,6 +27,27 @@ pub(crate) async fn eventually<T>(what: &str, mut look: impl AsyncFnMut() -> Opt
 }
 
 /// Awaits something that must end by itself.
-pub(crate) async fn in_time<T>(what: &str, future: impl Future<Output = T>) -> T {
+pub async fn in_time<T>(what: &str, future: impl Future<Output = T>) -> T {
     timeout(PATIENCE, future).await.unwrap_or_else(|_| panic!("never ended within {PATIENCE:?}: {what}"))
+}
+
+/// Looks until it is as it should be; until then, `look` tells how it is instead.
+///
+/// # Panics
+/// When patience ends, saying what was waited for and what was there instead.
+pub async fn until<T>(what: &str, patience: Duration, mut look: impl AsyncFnMut() -> Result<T, String>) -> T {
+    let mut pulse = interval(POLL);
+    let begun = Instant::now();
+    loop {
+        pulse.tick().await;
+        match look().await {
+            Ok(found) => return found,
+            Err(instead) => {
+                assert!(
+                    begun.elapsed() < patience,
+                    "never seen within {patience:?}: {what}; instead: {instead}"
+                );
+            }
+        }
+    }
 }

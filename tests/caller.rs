@@ -1,5 +1,7 @@
 //! Somebody who talks to an API server: requests as they go over the wire, answers as they come back.
 
+#![allow(clippy::unwrap_used, reason = "tests fail loudly")]
+
 use berth_bed::Bed;
 use futures::{AsyncBufReadExt as _, StreamExt as _, TryStreamExt as _, stream::BoxStream};
 use http::{Method, Request};
@@ -11,24 +13,27 @@ use crate::waiting::{eventually, in_time};
 
 /// What came back.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub struct Answer {
     request: String,
-    pub(crate) code: u16,
-    pub(crate) warnings: Vec<String>,
-    pub(crate) body: Value,
+    /// The status code.
+    pub code: u16,
+    /// The `Warning` headers.
+    pub warnings: Vec<String>,
+    /// The body; text that is no JSON is a string.
+    pub body: Value,
 }
 
 impl Answer {
     /// The body of a success.
     #[track_caller]
-    pub(crate) fn ok(self) -> Value {
+    pub fn ok(self) -> Value {
         assert!((200..300).contains(&self.code), "{}: {} {}", self.request, self.code, self.body);
         self.body
     }
 
     /// The Status of a refusal with that code.
     #[track_caller]
-    pub(crate) fn refused(self, code: u16) -> Refusal {
+    pub fn refused(self, code: u16) -> Refusal {
         assert_eq!(self.code, code, "{}: {}", self.request, self.body);
         Refusal(self.body)
     }
@@ -36,19 +41,21 @@ impl Answer {
 
 /// A Status that says no.
 #[derive(Debug)]
-pub(crate) struct Refusal(pub(crate) Value);
+pub struct Refusal(pub Value);
 
 impl Refusal {
-    pub(crate) fn reason(&self) -> &str {
+    /// Its reason.
+    pub fn reason(&self) -> &str {
         self.0["reason"].as_str().unwrap_or_default()
     }
 
-    pub(crate) fn message(&self) -> &str {
+    /// Its message.
+    pub fn message(&self) -> &str {
         self.0["message"].as_str().unwrap_or_default()
     }
 
     /// The reasons of its causes.
-    pub(crate) fn causes(&self) -> Vec<&str> {
+    pub fn causes(&self) -> Vec<&str> {
         let causes = self.0["details"]["causes"].as_array();
         causes.into_iter().flatten().filter_map(|cause| cause["reason"].as_str()).collect()
     }
@@ -56,23 +63,25 @@ impl Refusal {
 
 /// A client that neither retries nor interprets.
 #[derive(Clone)]
-pub(crate) struct Caller {
+pub struct Caller {
     client: Client,
 }
 
 impl Caller {
-    pub(crate) fn admin(bed: &Bed) -> Self {
+    /// The administrator.
+    pub fn admin(bed: &Bed) -> Self {
         Self::of(bed.config())
     }
 
-    pub(crate) fn of(mut config: Config) -> Self {
+    /// Whoever the configuration says.
+    pub fn of(mut config: Config) -> Self {
         // A refusal is what many scenarios are about.
         config.default_retry = false;
         Self { client: Client::try_from(config).unwrap() }
     }
 
     /// Somebody else, by impersonation.
-    pub(crate) fn acting_as(bed: &Bed, user: &str, groups: &[&str]) -> Self {
+    pub fn acting_as(bed: &Bed, user: &str, groups: &[&str]) -> Self {
         let mut config = bed.config();
         config.auth_info.impersonate = Some(user.to_owned());
         config.auth_info.impersonate_groups = Some(groups.iter().map(ToString::to_string).collect());
@@ -80,14 +89,15 @@ impl Caller {
     }
 
     /// Whoever the token says, and nobody else: without the administrator's certificate.
-    pub(crate) fn with_token(bed: &Bed, token: &str) -> Self {
+    pub fn with_token(bed: &Bed, token: &str) -> Self {
         let mut config = bed.config();
         config.auth_info = kube::config::AuthInfo::default();
         config.auth_info.token = Some(token.to_owned().into());
         Self::of(config)
     }
 
-    pub(crate) async fn send(
+    /// Any request.
+    pub async fn send(
         &self,
         method: Method,
         target: &str,
@@ -117,42 +127,48 @@ impl Caller {
         self.send(method, target, &[("content-type", kind)], Some(body.to_string())).await
     }
 
-    pub(crate) async fn get(&self, target: &str) -> Answer {
+    /// Reads.
+    pub async fn get(&self, target: &str) -> Answer {
         self.send(Method::GET, target, &[], None).await
     }
 
-    pub(crate) async fn get_as(&self, target: &str, accept: &str) -> Answer {
+    /// Reads in another form.
+    pub async fn get_as(&self, target: &str, accept: &str) -> Answer {
         self.send(Method::GET, target, &[("accept", accept)], None).await
     }
 
-    pub(crate) async fn post(&self, target: &str, body: &Value) -> Answer {
+    /// Creates.
+    pub async fn post(&self, target: &str, body: &Value) -> Answer {
         self.write(Method::POST, target, "application/json", body).await
     }
 
-    pub(crate) async fn put(&self, target: &str, body: &Value) -> Answer {
+    /// Replaces.
+    pub async fn put(&self, target: &str, body: &Value) -> Answer {
         self.write(Method::PUT, target, "application/json", body).await
     }
 
-    pub(crate) async fn merge(&self, target: &str, patch: &Value) -> Answer {
+    /// Patches by JSON merge patch.
+    pub async fn merge(&self, target: &str, patch: &Value) -> Answer {
         self.write(Method::PATCH, target, "application/merge-patch+json", patch).await
     }
 
     /// Server-side apply; the target carries `fieldManager` and, when wanted, `force`.
-    pub(crate) async fn apply_to(&self, target: &str, config: &Value) -> Answer {
+    pub async fn apply_to(&self, target: &str, config: &Value) -> Answer {
         self.write(Method::PATCH, target, "application/apply-patch+yaml", config).await
     }
 
-    pub(crate) async fn delete(&self, target: &str) -> Answer {
+    /// Deletes.
+    pub async fn delete(&self, target: &str) -> Answer {
         self.send(Method::DELETE, target, &[], None).await
     }
 
     /// Deletes with `DeleteOptions`.
-    pub(crate) async fn delete_with(&self, target: &str, options: &Value) -> Answer {
+    pub async fn delete_with(&self, target: &str, options: &Value) -> Answer {
         self.write(Method::DELETE, target, "application/json", options).await
     }
 
     /// Applies every object of a YAML text, in order, as `kubectl apply --server-side` would, and gives back the last.
-    pub(crate) async fn apply(&self, text: &str) -> Value {
+    pub async fn apply(&self, text: &str) -> Value {
         let mut last = Value::Null;
         for document in documents(text) {
             let target = self.target_of(&document).await;
@@ -186,7 +202,7 @@ impl Caller {
     }
 
     /// Waits until an object is as it should be.
-    pub(crate) async fn until(&self, target: &str, what: &str, good: impl Fn(&Value) -> bool) -> Value {
+    pub async fn until(&self, target: &str, what: &str, good: impl Fn(&Value) -> bool) -> Value {
         let mut last = Value::Null;
         let look = async || {
             last = self.get(target).await.body;
@@ -196,17 +212,18 @@ impl Caller {
     }
 
     /// Waits until an object is no more.
-    pub(crate) async fn until_gone(&self, target: &str) {
+    pub async fn until_gone(&self, target: &str) {
         let look = async || (self.get(target).await.code == 404).then_some(());
         eventually(&format!("{target} gone"), look).await;
     }
 
     /// Opens a watch; the target carries its query, `watch=true` is added.
-    pub(crate) async fn watch(&self, target: &str) -> Watching {
+    pub async fn watch(&self, target: &str) -> Watching {
         self.watch_as(target, "application/json").await
     }
 
-    pub(crate) async fn watch_as(&self, target: &str, accept: &str) -> Watching {
+    /// Opens a watch in another form.
+    pub async fn watch_as(&self, target: &str, accept: &str) -> Watching {
         let separator = if target.contains('?') { '&' } else { '?' };
         let target = format!("{target}{separator}watch=true");
         let request = Request::get(&target).header("accept", accept).body(Body::empty()).unwrap();
@@ -220,20 +237,20 @@ impl Caller {
 }
 
 /// A watch that is open.
-pub(crate) struct Watching {
+pub struct Watching {
     target: String,
     events: BoxStream<'static, Value>,
 }
 
 impl Watching {
     /// The next event, whole.
-    pub(crate) async fn next(&mut self) -> Value {
+    pub async fn next(&mut self) -> Value {
         let event = in_time(&self.target, self.events.next()).await;
         event.unwrap_or_else(|| panic!("{} ended", self.target))
     }
 
     /// The next event's type and object's name, bookmarks left out.
-    pub(crate) async fn step(&mut self) -> (String, String) {
+    pub async fn step(&mut self) -> (String, String) {
         loop {
             let event = self.next().await;
             let kind = event["type"].as_str().unwrap().to_owned();
@@ -246,34 +263,34 @@ impl Watching {
 }
 
 /// The documents of a YAML text.
-fn documents(text: &str) -> Vec<Value> {
+pub fn documents(text: &str) -> Vec<Value> {
     let documents = text.split("\n---\n").filter(|document| !document.trim().is_empty());
     documents.map(|document| serde_saphyr::from_str(document).unwrap()).collect()
 }
 
 /// The path of something in a namespace of the core group, as `configmaps/a`.
-pub(crate) fn core(namespace: &str, rest: &str) -> String {
+pub fn core(namespace: &str, rest: &str) -> String {
     format!("/api/v1/namespaces/{namespace}/{rest}")
 }
 
 /// The path of something in a namespace of a group's version, as `apps/v1` and `replicasets/a`.
-pub(crate) fn grouped(version: &str, namespace: &str, rest: &str) -> String {
+pub fn grouped(version: &str, namespace: &str, rest: &str) -> String {
     format!("/apis/{version}/namespaces/{namespace}/{rest}")
 }
 
 /// A ConfigMap with one value.
-pub(crate) fn map(name: &str, value: &str) -> Value {
+pub fn map(name: &str, value: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"value": value}})
 }
 
 /// The condition of that type, or null.
-pub(crate) fn condition<'a>(object: &'a Value, kind: &str) -> &'a Value {
+pub fn condition<'a>(object: &'a Value, kind: &str) -> &'a Value {
     let conditions = object["status"]["conditions"].as_array();
     let mut conditions = conditions.into_iter().flatten();
     conditions.find(|condition| condition["type"] == kind).unwrap_or(&Value::Null)
 }
 
 /// A field that is text.
-pub(crate) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
+pub fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
     object.pointer(pointer).and_then(Value::as_str).unwrap_or_else(|| panic!("no {pointer} in {object}"))
 }

@@ -4,21 +4,25 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// SplitMix64.
 #[derive(Debug, Clone)]
-pub(crate) struct Random(u64);
+pub struct Random(u64);
 
 impl Random {
-    pub(crate) fn new(seed: u64) -> Self {
+    /// The generator of a seed.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
     /// A generator of its own for the `number`th part of a run.
-    pub(crate) fn fork(&self, number: u64) -> Self {
-        let mut fork = Self(self.0 ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        fork.next();
-        fork
+    #[must_use]
+    pub fn fork(&self, number: u64) -> Self {
+        // Both are stirred first: states that differ by a multiple of the step are one sequence, begun elsewhere.
+        Self(self.clone().next() ^ Self(!number).next())
     }
 
-    pub(crate) fn next(&mut self) -> u64 {
+    /// Any number.
+    #[expect(clippy::should_implement_trait, reason = "a generator has no end to tell of")]
+    pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -27,20 +31,22 @@ impl Random {
     }
 
     /// A number below `bound`.
-    pub(crate) fn below(&mut self, bound: usize) -> usize {
+    pub fn below(&mut self, bound: usize) -> usize {
         (self.next() % bound as u64) as usize
     }
 
     /// True in `percent` of the cases.
-    pub(crate) fn chance(&mut self, percent: u64) -> bool {
+    pub fn chance(&mut self, percent: u64) -> bool {
         self.next() % 100 < percent
     }
 
-    pub(crate) fn pick<'a, T>(&mut self, of: &'a [T]) -> &'a T {
+    /// One of several.
+    pub fn pick<'a, T>(&mut self, of: &'a [T]) -> &'a T {
         &of[self.below(of.len())]
     }
 }
 
-pub(crate) fn fresh_seed() -> u64 {
+/// A seed that nobody has tried: the time.
+pub fn fresh_seed() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_nanos() as u64 % 1_000_000_007)
 }

@@ -1,0 +1,74 @@
+//! Deadlines: what time alone changes is changed when the time comes.
+
+use berth_tests::caller::text;
+use jiff::{SignedDuration, Timestamp};
+
+use crate::{
+    cluster::{Cluster, taint, whole},
+    ground::grounds,
+    handle::Fleet,
+    slices::{LABEL, clusters},
+};
+
+/// How late a deadline may be met. It is met within milliseconds; a machine that compiles beside it takes more.
+const LATE: SignedDuration = SignedDuration::from_secs(2);
+
+fn whole_second(time: Timestamp) -> Timestamp {
+    Timestamp::from_second(time.as_second()).unwrap()
+}
+
+grounds! {
+    /// Not before its time, and as soon as it has come; and the placement says beforehand when that will be.
+    calm async fn a_toleration_ends_at_its_moment(fleet: &Fleet) {
+        fleet.bound_set("blue").await;
+        fleet.add(Cluster::named("c2").of("blue")).await;
+        let added = whole_second(Timestamp::now());
+        fleet.add(Cluster::named("c1").of("blue").taint(&taint("gone", "", "NoSelect", added))).await;
+        fleet.place("p", "{numberOfClusters: 1, tolerations: [{key: gone, operator: Exists, tolerationSeconds: 3}]}").await;
+        let deadline = added + SignedDuration::from_secs(3);
+        let slices = fleet.selects("p", &["c1"]).await;
+        if fleet.ground.is_ours() {
+            let next = &fleet.placement("p").await["status"]["nextTransition"];
+            assert_eq!(next["time"], whole(deadline));
+            assert!(text(next, "/reason").contains(&fleet.name("c1")), "{next}");
+        }
+        let version = text(&slices.0[0], "/metadata/resourceVersion");
+        let query = format!("placementdecisions?labelSelector={LABEL}%2Fplacement%3Dp&resourceVersion={version}");
+        let mut watch = fleet.caller.watch(&fleet.path("v1beta1", &query)).await;
+        let event = watch.next().await;
+        let seen = Timestamp::now();
+        assert_eq!(clusters(&event["object"]), [fleet.name("c2")], "{event}");
+        assert!(seen >= deadline, "left at {seen}, before {deadline}");
+        assert!(seen < deadline + LATE, "left at {seen}, long after {deadline}");
+        fleet.selects("p", &["c2"]).await;
+    }
+
+    /// A deadline that was put off does not count any more.
+    calm async fn a_toleration_that_is_prolonged_ends_later(fleet: &Fleet) {
+        let now = Timestamp::now();
+        let tolerant = |seconds: u32| format!("tolerations: [{{key: gone, operator: Exists, tolerationSeconds: {seconds}}}]");
+        fleet.bound_set("blue").await;
+        fleet.add(Cluster::named("c1").of("blue").taint(&taint("gone", "", "NoSelect", now))).await;
+        fleet.place("stays", &tolerant(3)).await;
+        fleet.place("marks", &tolerant(4)).await;
+        fleet.edit("stays", &tolerant(600)).await;
+        let before = fleet.selects("stays", &["c1"]).await;
+        // By the time this one has lost the cluster, the other would have, too.
+        fleet.selects("marks", &["c1"]).await;
+        fleet.selects("marks", &[]).await;
+        fleet.sentinel().await.passes().await;
+        assert_eq!(fleet.slices("stays").await.versions(), before.versions());
+    }
+
+    /// A taint from before the toleration counts from when it was added, not from when it was first seen.
+    calm async fn a_toleration_that_is_over_already_never_counts(fleet: &Fleet) {
+        let long_ago = Timestamp::now() - SignedDuration::from_mins(10);
+        fleet.bound_set("blue").await;
+        fleet.add(Cluster::named("c1").of("blue").taint(&taint("gone", "", "NoSelect", long_ago))).await;
+        fleet.add(Cluster::named("c2").of("blue")).await;
+        fleet.place("p", "tolerations: [{key: gone, operator: Exists, tolerationSeconds: 599}]").await;
+        fleet.selects("p", &["c2"]).await;
+        fleet.edit("p", "tolerations: [{key: gone, operator: Exists, tolerationSeconds: 6000}]").await;
+        fleet.selects("p", &["c1", "c2"]).await;
+    }
+}

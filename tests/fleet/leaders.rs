@@ -1,0 +1,223 @@
+//! Two replicas: one acts, the other stands by and takes over, and never do both act.
+
+use std::{path::Path, time::Instant};
+
+use berth_bed::{Companion, or_skip};
+use berth_tests::{caller::text, waiting::until};
+use serde_json::Value;
+
+use crate::{
+    cluster::{Cluster, taint},
+    ground::{CALM, Turn, grounds},
+    handle::{Fleet, PATIENCE},
+    metrics::Metrics,
+    passage::Passage,
+    slices::{LABEL, clusters},
+};
+
+/// How long others wait for a leader that is silent, in seconds; the usual fifteen would only be more of the same.
+const LEASE_SECONDS: u64 = 4;
+
+/// Room for a busy machine, beyond the lease and one attempt.
+const SLACK_SECONDS: u64 = 4;
+
+/// Two replicas that stand for one Lease.
+struct Replicas {
+    leader: Companion,
+    standby: Companion,
+    lease: String,
+}
+
+impl Replicas {
+    /// Starts both, the first of which leads.
+    async fn start(turn: &Turn<'_>) -> Option<Self> {
+        Self::start_by(turn, turn.bed.kubeconfig()).await
+    }
+
+    /// The same where the first goes another way to the API server.
+    async fn start_by(turn: &Turn<'_>, kubeconfig: &Path) -> Option<Self> {
+        let namespace = format!("--leader-elect-resource-namespace={}", turn.fleet.namespace);
+        let duration = format!("--leader-elect-lease-duration={LEASE_SECONDS}s");
+        let flags = [
+            "--leader-elect=true",
+            &duration,
+            "--leader-elect-renew-deadline=2s",
+            "--leader-elect-retry-period=500ms",
+            &namespace,
+            "--leader-elect-resource-name=fleet",
+            "--metrics-bind=127.0.0.1:0",
+            CALM,
+        ];
+        let leader = Companion::berth_with(turn.bed, kubeconfig, "replica-a", "run", &flags).await;
+        let leader = or_skip(leader)?;
+        leads(&leader).await;
+        let standby = or_skip(turn.run("replica-b", &flags).await)?;
+        assert!(!Metrics::of(&standby).await.leads());
+        let namespace = &turn.fleet.namespace;
+        let lease = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/fleet");
+        Some(Self { leader, standby, lease })
+    }
+}
+
+async fn leads(replica: &Companion) {
+    until("a replica leading", PATIENCE, async || {
+        if Metrics::of(replica).await.leads() { Ok(()) } else { Err("it does not".to_owned()) }
+    })
+    .await;
+}
+
+/// A placement of one cluster out of three.
+async fn stage(fleet: &Fleet) {
+    fleet.bound_set("blue").await;
+    for name in ["c1", "c2", "c3"] {
+        fleet.add(Cluster::named(name).of("blue")).await;
+    }
+    fleet.place("p", "numberOfClusters: 1").await;
+    fleet.selects("p", &["c1"]).await;
+}
+
+/// Makes a cluster unfit for the placement.
+async fn shun(fleet: &Fleet, cluster: &str) {
+    let object = fleet.caller.get(&fleet.cluster_path(cluster)).await.ok();
+    let mut taints = object["spec"]["taints"].as_array().cloned().unwrap_or_default();
+    taints.push(taint("shunned", "", "NoSelect", jiff::Timestamp::now()));
+    fleet.taint(cluster, &taints).await;
+}
+
+/// What was selected, change by change, from here on.
+async fn follow(fleet: &Fleet) -> impl AsyncFnMut() -> Vec<String> + use<> {
+    let slices = fleet.slices("p").await;
+    let version = text(&slices.0[0], "/metadata/resourceVersion");
+    let query = format!("placementdecisions?labelSelector={LABEL}%2Fplacement%3Dp&resourceVersion={version}");
+    let mut watch = fleet.caller.watch(&fleet.path("v1beta1", &query)).await;
+    async move || {
+        let event = watch.next().await;
+        clusters(&event["object"]).into_iter().map(str::to_owned).collect()
+    }
+}
+
+async fn holder(fleet: &Fleet, lease: &str) -> Value {
+    fleet.caller.get(lease).await.ok()["spec"].clone()
+}
+
+grounds! {
+    /// A leader that is killed is followed within the lease, and its successor goes on where it was.
+    turn async fn a_killed_leader_is_followed_within_the_lease(turn: &mut Turn<'_>) {
+        let Some(mut replicas) = Replicas::start(turn).await else { return };
+        let fleet = &turn.fleet;
+        stage(fleet).await;
+        let first = holder(fleet, &replicas.lease).await;
+        assert_eq!(first["leaseDurationSeconds"], LEASE_SECONDS);
+        assert_eq!(Metrics::of(&replicas.standby).await.writes(), 0, "who stands by writes nothing");
+        let mut selected = follow(fleet).await;
+
+        replicas.leader.kill();
+        let begun = Instant::now();
+        shun(fleet, "c1").await;
+        assert_eq!(selected().await, [fleet.name("c2")]);
+        let took = begun.elapsed().as_secs();
+        assert!(took <= LEASE_SECONDS + SLACK_SECONDS, "took over after {took} s");
+        fleet.selects("p", &["c2"]).await;
+        let second = holder(fleet, &replicas.lease).await;
+        assert_ne!(first["holderIdentity"], second["holderIdentity"]);
+        assert_eq!(second["leaseTransitions"].as_u64(), first["leaseTransitions"].as_u64().map(|count| count + 1));
+        assert!(Metrics::of(&replicas.standby).await.leads());
+
+        // The one that comes back stands by.
+        replicas.leader.start().await.unwrap();
+        shun(fleet, "c2").await;
+        assert_eq!(selected().await, [fleet.name("c3")]);
+        fleet.selects("p", &["c3"]).await;
+        let metrics = Metrics::of(&replicas.leader).await;
+        assert!(!metrics.leads() && metrics.writes() == 0, "{metrics:?}");
+    }
+
+    /// A leader that ends cleanly lets go of the lease: nobody waits for it to expire.
+    turn async fn a_leader_that_ends_lets_go(turn: &mut Turn<'_>) {
+        let Some(mut replicas) = Replicas::start(turn).await else { return };
+        let fleet = &turn.fleet;
+        stage(fleet).await;
+        replicas.leader.stop().await.unwrap();
+        let begun = Instant::now();
+        shun(fleet, "c1").await;
+        fleet.selects("p", &["c2"]).await;
+        let took = begun.elapsed();
+        assert!(took.as_secs() < LEASE_SECONDS - 1, "took over after {took:?}");
+    }
+
+    /// A leader that is cut off goes on running, and has stopped acting by the time another begins; what it had under way
+    /// arrives too late to matter.
+    turn async fn a_leader_that_is_cut_off_stops_before_another_begins(turn: &mut Turn<'_>) {
+        let passage = Passage::open(turn.bed).await;
+        let Some(replicas) = Replicas::start_by(turn, passage.kubeconfig()).await else { return };
+        let fleet = &turn.fleet;
+        stage(fleet).await;
+        let before = Metrics::of(&replicas.leader).await.writes();
+        assert!(before > 0, "the leader wrote what there is");
+        let mut selected = follow(fleet).await;
+        passage.cut();
+        shun(fleet, "c1").await;
+        until("another leading", PATIENCE, async || {
+            // In this order: who is seen to lead after the other was has not stopped in time.
+            let other = Metrics::of(&replicas.standby).await.leads();
+            let cut_off = Metrics::of(&replicas.leader).await.leads();
+            assert!(!(other && cut_off), "two leaders");
+            if other { Ok(()) } else { Err(format!("the one that is cut off leads: {cut_off}")) }
+        }).await;
+        assert_eq!(selected().await, [fleet.name("c2")]);
+        shun(fleet, "c2").await;
+        assert_eq!(selected().await, [fleet.name("c3")]);
+
+        passage.mend();
+        // Whatever it had sent has arrived by then, and been refused.
+        let sentinel = fleet.sentinel().await;
+        sentinel.passes().await;
+        let metrics = Metrics::of(&replicas.leader).await;
+        assert!(!metrics.leads());
+        assert_eq!(metrics.sum("berth_writes_total", &["result=\"ok\""]), before, "{metrics:?}");
+        let slices = fleet.selects("p", &["c3"]).await;
+        fleet.remove("c1").await;
+        sentinel.passes().await;
+        assert_eq!(fleet.slices("p").await.versions(), slices.versions());
+    }
+
+    /// A leader that is paused for longer than its lease finds, when it wakes, that it leads no more, and writes nothing.
+    turn async fn a_paused_leader_writes_nothing_when_it_wakes(turn: &mut Turn<'_>) {
+        let Some(mut replicas) = Replicas::start(turn).await else { return };
+        let fleet = &turn.fleet;
+        stage(fleet).await;
+        let before = Metrics::of(&replicas.leader).await.writes();
+        assert!(before > 0, "the leader wrote what there is");
+        let mut selected = follow(fleet).await;
+
+        replicas.leader.pause().unwrap();
+        let begun = Instant::now();
+        // It will hear of this when it wakes, and believe for a moment that it should act.
+        shun(fleet, "c1").await;
+        assert_eq!(selected().await, [fleet.name("c2")]);
+        assert!(begun.elapsed().as_secs() >= 1, "the lease was not respected");
+        assert!(begun.elapsed().as_secs() <= LEASE_SECONDS + SLACK_SECONDS, "took {:?}", begun.elapsed());
+        shun(fleet, "c2").await;
+        assert_eq!(selected().await, [fleet.name("c3")]);
+        fleet.selects("p", &["c3"]).await;
+
+        replicas.leader.resume().unwrap();
+        until("the old leader knowing", PATIENCE, async || {
+            let metrics = Metrics::of(&replicas.leader).await;
+            if metrics.leads() { Err("it still believes".to_owned()) } else { Ok(()) }
+        }).await;
+        let sentinel = fleet.sentinel().await;
+        sentinel.passes().await;
+        let metrics = Metrics::of(&replicas.leader).await;
+        assert_eq!(metrics.writes(), before, "{metrics:?}");
+        fleet.selects("p", &["c3"]).await;
+
+        // It is as good a standby as any.
+        replicas.standby.kill();
+        let mended = serde_json::json!({"spec": {"taints": null}});
+        fleet.change("c1", &mended).await;
+        shun(fleet, "c3").await;
+        assert_eq!(selected().await, [fleet.name("c1")]);
+        leads(&replicas.leader).await;
+    }
+}
