@@ -7,6 +7,7 @@ use crate::count::{self, Allocated, allocated, counted_call};
 use crate::figure::{Figure, grouped, median};
 use crate::fleet::{self, Detail};
 use crate::report::Report;
+use crate::spread;
 use crate::stage::{GROUPS, HELD_FROM, STEPS, Stage, Step};
 use berth_engine::{Delta, Model};
 
@@ -39,13 +40,25 @@ struct Effort {
     /// How long a group of steps is repeated, and how often at least.
     time: Duration,
     least: usize,
+    /// Over how many clusters placements are spread.
+    spread: &'static [usize],
     indexed: usize,
 }
 
-const QUICK: Effort =
-    Effort { sizes: &[1_000, 10_000], time: Duration::from_millis(100), least: 5, indexed: 10_000 };
-const FULL: Effort =
-    Effort { sizes: &[1_000, 10_000, 100_000], time: Duration::from_secs(1), least: 25, indexed: 50_000 };
+const QUICK: Effort = Effort {
+    sizes: &[1_000, 10_000],
+    time: Duration::from_millis(100),
+    least: 5,
+    spread: &[10_000],
+    indexed: 10_000,
+};
+const FULL: Effort = Effort {
+    sizes: &[1_000, 10_000, 100_000],
+    time: Duration::from_secs(1),
+    least: 25,
+    spread: &[10_000, 20_000],
+    indexed: 50_000,
+};
 
 /// What one step costs at one size.
 struct Cost {
@@ -75,6 +88,8 @@ pub(crate) fn run(quick: bool, check: bool) -> anyhow::Result<Report> {
     if let [.., (from, small), (to, large)] = &all[..] {
         tell_growth(&mut report, (*from, small), (*to, large));
     }
+    progress("spreading");
+    spread::tell(&mut report, effort.spread)?;
     progress("indexing");
     tell_index(&mut report, effort.indexed);
     Ok(report)

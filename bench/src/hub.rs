@@ -8,16 +8,16 @@ mod fan;
 mod objects;
 mod side;
 
-use std::io::{Write, stderr};
 use std::time::Instant;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use berth_bed::{Bed, BedError};
 
 use self::objects::Kind;
 use self::side::Side;
 use crate::figure::{Figure, grouped};
-use crate::report::Report;
+use crate::process::{berth, own_processor_seconds};
+use crate::report::{Report, progress};
 
 const HEAD: &str = "\
 hub: the release binary on a data directory, everything durable before it is acknowledged.
@@ -87,14 +87,16 @@ struct Stage<'a> {
     unit: &'static str,
     more_is_better: bool,
     rounds: usize,
+    /// Whether it makes what the others read.
+    creates: bool,
     measure: Box<dyn Fn(&'a Side, usize) -> anyhow::Result<f64> + 'a>,
 }
 
-/// Runs the bench.
-pub(crate) fn run(quick: bool) -> anyhow::Result<Report> {
+/// Runs the bench, or the stages that have `only` in their name.
+pub(crate) fn run(quick: bool, only: Option<&str>) -> anyhow::Result<Report> {
     let effort = if quick { QUICK } else { FULL };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let mut hub = Side::new(&runtime, runtime.block_on(Bed::hub().program(side::berth()?).into_future())?)?;
+    let mut hub = Side::new(&runtime, runtime.block_on(Bed::hub().program(berth()?).into_future())?)?;
     let mut pair = match runtime.block_on(Bed::kubernetes().into_future()) {
         Ok(bed) => Some(Side::new(&runtime, bed)?),
         Err(absent @ BedError::Absent { .. }) => {
@@ -105,7 +107,14 @@ pub(crate) fn run(quick: bool) -> anyhow::Result<Report> {
     };
     let mut report = Report { head: HEAD.to_owned(), ..Report::default() };
     let ahead = if quick { AHEAD_MIN_QUICK } else { AHEAD_MIN };
-    for stage in stages(&effort) {
+    let wanted = |name: &str| only.is_none_or(|only| name.contains(only));
+    let memory = "peak memory";
+    let start = format!("start with {} objects, to ready", grouped(2 * effort.objects() as i64));
+    let stages = stages(&effort);
+    // What is read must have been made.
+    let reads =
+        wanted(memory) || wanted(&start) || stages.iter().any(|stage| !stage.creates && wanted(&stage.name));
+    for stage in stages.into_iter().filter(|stage| wanted(&stage.name) || (reads && stage.creates)) {
         progress(&stage.name);
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
         for round in 0..stage.rounds {
@@ -125,24 +134,30 @@ pub(crate) fn run(quick: bool) -> anyhow::Result<Report> {
         report.hold_ratio(&stage.name, stage.unit, ahead);
     }
 
-    let name = "peak memory";
-    let (ours, theirs) = (hub.peak_megabytes()?, pair.as_ref().map(Side::peak_megabytes).transpose()?);
-    let row = report.add(name, "MB", Figure::Number(ours));
-    row.peer = theirs;
-    row.ratio = theirs.map(|theirs| theirs / ours);
-    report.hold_ratio(name, "MB", LEANER_MIN);
-
-    let name = format!("start with {} objects, to ready", grouped(2 * effort.objects() as i64));
-    progress(&name);
-    let ours = hub.restart_hub(effort.rounds)?;
-    let theirs = match &mut pair {
-        Some(pair) => Some(pair.restart_millis()?),
-        None => None,
-    };
-    let row = report.add(&name, "ms", Figure::Number(ours));
-    row.peer = theirs;
-    row.ratio = theirs.map(|theirs| theirs / ours);
-    report.hold(&name, "ms", START_MILLIS_MAX, true);
+    if wanted(memory) {
+        let (ours, theirs) = (hub.peak_megabytes()?, pair.as_ref().map(Side::peak_megabytes).transpose()?);
+        let row = report.add(memory, "MB", Figure::Number(ours));
+        row.peer = theirs;
+        row.ratio = theirs.map(|theirs| theirs / ours);
+        report.hold_ratio(memory, "MB", LEANER_MIN);
+    }
+    if wanted(&start) {
+        progress(&start);
+        let ours = hub.restart_hub(effort.rounds)?;
+        let theirs = match &mut pair {
+            Some(pair) => Some(pair.restart_millis()?),
+            None => None,
+        };
+        let row = report.add(&start, "ms", Figure::Number(ours));
+        row.peer = theirs;
+        row.ratio = theirs.map(|theirs| theirs / ours);
+        report.hold(&start, "ms", START_MILLIS_MAX, true);
+    }
+    ensure!(
+        !report.rows.is_empty(),
+        "nothing that is measured has {:?} in its name",
+        only.unwrap_or_default()
+    );
     Ok(report)
 }
 
@@ -151,7 +166,8 @@ fn stages<'a>(effort: &Effort) -> Vec<Stage<'a>> {
     let mut stages: Vec<Stage<'a>> = Vec::new();
     let mut add =
         |name: String, unit, more_is_better, rounds, measure: Box<dyn Fn(&'a Side, usize) -> _ + 'a>| {
-            stages.push(Stage { name, unit, more_is_better, rounds, measure });
+            let creates = name.starts_with("creates");
+            stages.push(Stage { name, unit, more_is_better, rounds, creates, measure });
         };
     for kind in [Kind::ConfigMap, Kind::ManagedCluster] {
         for (in_flight, count) in [(1, serial / rounds), (IN_FLIGHT, parallel / rounds)] {
@@ -194,9 +210,9 @@ fn stages<'a>(effort: &Effort) -> Vec<Stage<'a>> {
 /// One round on one side. Where its time went is told as it goes: on a busy machine the processors say more than the
 /// clock.
 fn measured<'a>(stage: &Stage<'a>, side: &'a Side, round: usize) -> anyhow::Result<f64> {
-    let (begun, server, client) = (Instant::now(), side.processor_seconds()?, side::own_processor_seconds()?);
+    let (begun, server, client) = (Instant::now(), side.processor_seconds()?, own_processor_seconds()?);
     let figure = (stage.measure)(side, round).with_context(|| format!("{}, {}", stage.name, side.kind()))?;
-    let (server, client) = (side.processor_seconds()? - server, side::own_processor_seconds()? - client);
+    let (server, client) = (side.processor_seconds()? - server, own_processor_seconds()? - client);
     let wall = begun.elapsed().as_secs_f64();
     progress(&format!(
         "  {:.2} s on {}; of processors: it {server:.2} s, the client {client:.2} s",
@@ -210,9 +226,4 @@ fn per_second(count: usize, work: impl FnOnce() -> anyhow::Result<()>) -> anyhow
     let begun = Instant::now();
     work()?;
     Ok(count as f64 / begun.elapsed().as_secs_f64())
-}
-
-fn progress(what: &str) {
-    // Nobody may be reading; the report does not depend on it.
-    let _ = writeln!(stderr(), "    {what}");
 }

@@ -1,16 +1,19 @@
-//! Berth's benchmarks: `./dev bench NAME [--quick] [--check] [--json FILE]`.
+//! Berth's benchmarks: `./dev bench NAME [--quick] [--check] [--only TEXT] [--json FILE]`.
 //!
 //! Owns the command line. Each bench prints one Markdown table and says whether its targets are met. `--check` holds a
 //! build to what is the same on every machine: counts of allocations, bytes and instructions, how these grow, and how
 //! far ahead of a peer we are that ran beside us. Other wall time is reported and decides nothing.
 
+mod control;
 mod count;
 mod engine;
 mod figure;
 mod fleet;
 mod hub;
 mod peer;
+mod process;
 mod report;
+mod spread;
 mod stage;
 mod world;
 
@@ -33,6 +36,9 @@ struct Arguments {
     /// Fail if a target that does not depend on the machine is missed
     #[arg(long)]
     check: bool,
+    /// Measure only what has TEXT in its name; `creates` or `1 in flight`, say (hub)
+    #[arg(long, value_name = "TEXT")]
+    only: Option<String>,
     /// Write the rows there too, as a JSON array
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -45,6 +51,8 @@ struct Arguments {
 enum Bench {
     /// Deciding a placement over 1,000 to 100,000 clusters, and again after a change
     Engine,
+    /// The placement controller on a real kube-apiserver, beside a bare client that makes as many writes
+    Control,
     /// The hub beside a real kube-apiserver and etcd: creates, gets, lists, watches, memory, start
     Hub,
 }
@@ -62,13 +70,17 @@ fn main() -> anyhow::Result<ExitCode> {
     if let Some(clusters) = arguments.counted {
         match bench {
             Bench::Engine => engine::counted(clusters)?,
-            Bench::Hub => anyhow::bail!("the hub's instructions are not counted"),
+            Bench::Control | Bench::Hub => anyhow::bail!("only the engine's instructions are counted"),
         }
         return Ok(ExitCode::SUCCESS);
     }
     let report = match bench {
+        Bench::Engine | Bench::Control if arguments.only.is_some() => {
+            anyhow::bail!("these steps build on one another; --only is for the hub")
+        }
+        Bench::Control => control::run(arguments.quick)?,
         Bench::Engine => engine::run(arguments.quick, arguments.check)?,
-        Bench::Hub => hub::run(arguments.quick)?,
+        Bench::Hub => hub::run(arguments.quick, arguments.only.as_deref())?,
     };
     write!(out, "{report}")?;
     if let Some(file) = arguments.json {

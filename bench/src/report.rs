@@ -1,6 +1,7 @@
 //! What a bench found: rows, and targets they are held to.
 
 use std::fmt;
+use std::io::{Write as _, stderr};
 
 use serde::Serialize;
 
@@ -157,6 +158,11 @@ impl fmt::Display for Report {
             }
         }
     }
+}
+
+pub(crate) fn progress(what: &str) {
+    // Nobody may be reading; the report does not depend on it.
+    let _ = writeln!(stderr(), "    {what}");
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 
 use std::sync::LazyLock;
 
-use berth_hub::registry::CustomVersion;
+use berth_hub::CustomVersion;
 use berth_hub_kinds::{Builtin, Builtins, conform};
 use berth_hub_merge::{
     ApplyError, MAX_COPY_BYTES, ObjectType, Operation, PatchError, Writer, apply, check_merge_patch,
@@ -68,7 +68,7 @@ pub fn patches(bytes: &[u8]) {
         strategic(&live, &patch, schema);
         tracked(&live, &patch, ObjectType::builtin(schema, &ZERO), ("apps/v1", "Deployment"));
     }
-    let schema = WIDGET.arena.schema(WIDGET.typed_root);
+    let schema = WIDGET.typed_schema();
     tracked(&live, &patch, ObjectType::custom(schema), ("example.com/v1", "Widget"));
 }
 

@@ -1,12 +1,11 @@
 //! One of the two servers, and what is done to it.
 
 use std::io::{BufRead as _, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
-use std::{env, fs};
 
 use anyhow::{Context as _, ensure};
 use berth_bed::{Bed, Kind as Server};
@@ -17,6 +16,7 @@ use tokio::task::JoinSet;
 
 use super::client::{Address, Connection};
 use super::objects::{DEFINITION, Kind};
+use crate::process::{berth, peak_megabytes, processor_seconds};
 
 /// Connections over which requests in flight are spread.
 const CONNECTIONS: usize = 4;
@@ -29,38 +29,6 @@ pub(super) struct Side {
     bed: Bed,
     address: Address,
     connections: Vec<Connection>,
-}
-
-/// The optimised binary beside this one, built if it is not there.
-pub(super) fn berth() -> anyhow::Result<PathBuf> {
-    if let Some(named) = env::var_os("BERTH_BIN") {
-        return Ok(named.into());
-    }
-    let own = env::current_exe().context("the path of this program is unknown")?;
-    let berth = own.with_file_name("berth");
-    if !berth.is_file() {
-        super::progress("building the berth binary first");
-        let build = ["build", "--release", "--locked", "--quiet", "--package", "berth"];
-        let status =
-            Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into())).args(build).status()?;
-        ensure!(status.success() && berth.is_file(), "{} could not be built", berth.display());
-    }
-    Ok(berth)
-}
-
-/// What this process has had of the processors.
-pub(super) fn own_processor_seconds() -> anyhow::Result<f64> {
-    processor_seconds("self")
-}
-
-/// From the system's account of a process, which is in hundredths of a second.
-fn processor_seconds(process: &str) -> anyhow::Result<f64> {
-    let stat = fs::read_to_string(format!("/proc/{process}/stat"))?;
-    // The second field is a name in parentheses, which may contain anything.
-    let (_, fields) = stat.rsplit_once(')').context("no account of a process")?;
-    let ticks: Vec<f64> =
-        fields.split_whitespace().skip(11).take(2).filter_map(|field| field.parse().ok()).collect();
-    Ok(ticks.iter().sum::<f64>() / 100.0)
 }
 
 impl Side {
@@ -170,13 +138,7 @@ impl Side {
     /// The most memory that the server's processes have had, together.
     pub(super) fn peak_megabytes(&self) -> anyhow::Result<f64> {
         let peaks = self.bed.pids().into_iter().map(|(name, pid)| {
-            let status = fs::read_to_string(format!("/proc/{pid}/status"));
-            let status = status.with_context(|| format!("{name} is not there any more"))?;
-            let peak =
-                status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
-            let kilobytes: f64 =
-                peak.with_context(|| format!("no memory is told of {name}"))?.trim().parse()?;
-            anyhow::Ok(kilobytes / 1024.0)
+            peak_megabytes(&pid.to_string()).with_context(|| format!("{name} is not there any more"))
         });
         peaks.sum()
     }
