@@ -86,9 +86,13 @@ fn unchanged_within(value: &Value, old: &Value, schema: Schema<'_>, depth: usize
                 return false;
             }
             match (&schema.node().list, schema.items()) {
-                (ListType::Map(_), Some(items)) => {
+                (ListType::Map(keys), Some(items)) if !keys.is_empty() => {
                     let mut old = OldItems::new(old, schema);
-                    entries.iter().enumerate().all(|(index, entry)| {
+                    entries.iter().zip(old_entries).enumerate().all(|(index, (entry, beside))| {
+                        if key_of(entry, keys).is_none() {
+                            // Without an identity an item is what it was where it was.
+                            return same(entry, beside, depth);
+                        }
                         old.of(entry, index).is_some_and(|old| unchanged_within(entry, old, items, depth))
                     })
                 }

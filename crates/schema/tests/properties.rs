@@ -188,6 +188,23 @@ fn described(schema: &Value) -> Value {
     }
 }
 
+/// Found by the property below.
+#[test]
+fn an_item_without_an_identity_that_stays_where_it_is_has_not_changed() {
+    for (list, item) in [
+        (json!({"x-kubernetes-list-type": "map"}), json!(0)),
+        (json!({"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}), json!(0)),
+        (json!({"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}), json!({})),
+    ] {
+        let mut list = list;
+        list["type"] = json!("array");
+        list["items"] = json!({"type": "boolean"});
+        let (arena, id) = compiled(&json!({"type": "object", "properties": {"spec": list}}));
+        let value = json!({"spec": [item]});
+        assert_eq!(validate_update(&value, &value, arena.schema(id)), []);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
