@@ -29,25 +29,29 @@ func fill(ctx context.Context, t *trial, count int) {
 // lists: many objects at once.
 var lists = []check{
 	{"a list comes in pages that are of one moment", func(ctx context.Context, t *trial) {
-		maps := t.client.CoreV1().ConfigMaps(t.namespace)
-		fill(ctx, t, 10)
-		first, err := maps.List(ctx, metav1.ListOptions{Limit: 4})
+		// Secrets, because nobody else makes one: every namespace is given a config map.
+		secrets := t.client.CoreV1().Secrets(t.namespace)
+		for i := range 10 {
+			_, err := secrets.Create(ctx, &corev1.Secret{ObjectMeta: named(fmt.Sprintf("m-%03d", i))}, metav1.CreateOptions{})
+			t.must(err, "create a secret")
+		}
+		first, err := secrets.List(ctx, metav1.ListOptions{Limit: 4})
 		t.must(err, "list the first page")
 		equal(t, "objects on the first page", len(first.Items), 4)
 		equal(t, "objects to come", *first.RemainingItemCount, int64(6))
-		t.must(maps.Delete(ctx, "m-009", metav1.DeleteOptions{}), "delete one meanwhile")
+		t.must(secrets.Delete(ctx, "m-009", metav1.DeleteOptions{}), "delete one meanwhile")
 		names := []string{}
 		pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return maps.List(ctx, options)
+			return secrets.List(ctx, options)
 		})
 		pages.PageSize = 4
 		err = pages.EachListItem(ctx, metav1.ListOptions{Limit: 4, Continue: first.Continue}, func(object runtime.Object) error {
-			names = append(names, object.(*corev1.ConfigMap).Name)
+			names = append(names, object.(*corev1.Secret).Name)
 			return nil
 		})
 		t.must(err, "list the other pages")
 		equal(t, "objects on the other pages", names, []string{"m-004", "m-005", "m-006", "m-007", "m-008", "m-009"})
-		_, err = maps.List(ctx, metav1.ListOptions{Limit: 4, Continue: "nonsense"})
+		_, err = secrets.List(ctx, metav1.ListOptions{Limit: 4, Continue: "nonsense"})
 		t.refused(err, "a continue token that is none", "BadRequest", apierrors.IsBadRequest)
 	}},
 	{"a list is selected by labels and by fields", func(ctx context.Context, t *trial) {
