@@ -61,6 +61,11 @@ impl Budget {
         self.spent
     }
 
+    /// The bytes and elements that were copied or visited beyond the cost.
+    pub fn worked(&self) -> u64 {
+        WORK_LIMIT.saturating_sub(self.work_left)
+    }
+
     /// The cost that may still be spent.
     pub fn remaining(&self) -> u64 {
         self.limit.saturating_sub(self.spent)

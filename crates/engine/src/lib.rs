@@ -7,13 +7,17 @@
 //! ```text
 //!   objects --Delta--> model (the indexed fleet) --touched--> select (filter, score, spread, pick, group)
 //!                                                      |--> explain (the same steps, every reason kept)
+//!                                                      |--> impact (what a change would move)
 //!   taint: the one matcher both use; selector: labels, claims, names, expressions
+//!   evict: who must leave when, and how many at once
 //!   health: leases -> conditions -> system taints      sets: members, standard sets, bindings, grants
 //! ```
 
 pub mod condition;
+pub mod evict;
 pub mod explain;
 pub mod health;
+pub mod impact;
 pub mod model;
 pub mod moment;
 pub mod select;
@@ -21,5 +25,5 @@ pub mod selector;
 pub mod sets;
 pub mod taint;
 
-pub use model::{Delta, Model, PlacementKey, Touched};
+pub use model::{Delta, DeltaRef, Model, PlacementKey, Touched};
 pub use moment::Moment;

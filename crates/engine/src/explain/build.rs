@@ -1,7 +1,9 @@
 //! Building the account: the steps of `select`, with everything kept.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
+use berth_api::Placement;
 use hashbrown::HashMap;
 use roaring::RoaringBitmap;
 
@@ -11,7 +13,7 @@ use super::account::{
 };
 use super::counterfactual::counterfactual;
 use super::render::verdict_phrase;
-use crate::model::{Entry, Holdings, Members, Model, PlacementKey, Slot};
+use crate::model::{ALLOWANCE, Entry, FREE_SHARE, Holdings, Members, Model, PlacementKey, Slot, Trial};
 use crate::moment::Moment;
 use crate::select::{
     self, Decision, Outcome, Prioritizer, Ranked, Reach, Rule, Scorer, Spreader, candidates, feasible, pick,
@@ -36,7 +38,8 @@ pub fn explain(
     let model = &*model;
     let entry = model.placements.get(id);
     let own = model.decisions.of(&entry.key);
-    let rule = entry.rule.as_ref().ok().map(|rule| &**rule).filter(|_| entry.eligible.broken.is_none());
+    let decidable = entry.eligible.broken.is_none() && decision.complaints.is_empty();
+    let rule = entry.rule.as_ref().ok().map(|rule| &**rule).filter(|_| decidable);
     let feasible = if rule.is_some() { feasible(model, entry, own, now) } else { RoaringBitmap::new() };
     let ranks = rule.map(|rule| Standings::new(model, entry, rule, own, &feasible, now));
     let picked = decision.picks.iter().map(|pick| pick.slot.index_u32()).collect();
@@ -50,6 +53,7 @@ pub fn explain(
         decision: &decision,
         picked,
         now,
+        allowance: Cell::new(ALLOWANCE),
     };
     let mut clusters: Vec<ClusterAccount> = model
         .slots
@@ -83,6 +87,20 @@ pub fn explain(
         next: decision.next.clone(),
         clusters,
     })
+}
+
+/// Explains a placement that nobody has made, or one that exists as if it said something else. The model is afterwards as
+/// it was, also when this fails midway.
+pub fn explain_as_if(
+    model: &mut Model,
+    placement: &Placement,
+    cluster: Option<&str>,
+    now: Moment,
+) -> Option<Account> {
+    // Before it goes in: whom the passing of time touches is another question.
+    let _ = model.advance(now);
+    let mut trial = Trial::begin(model, placement);
+    explain(&mut trial, &PlacementKey::of(&placement.metadata), cluster, now)
 }
 
 /// The order in which clusters are listed: the nearer to selection, the earlier.
@@ -142,6 +160,8 @@ pub(super) struct Context<'c> {
     decision: &'c Decision,
     picked: RoaringBitmap,
     now: Moment,
+    /// What expressions may still cost that deciding did not have to ask.
+    allowance: Cell<u64>,
 }
 
 impl Context<'_> {
@@ -305,21 +325,40 @@ impl Context<'_> {
                 });
             }
         }
-        if !term.expressions.is_empty() {
-            let subject = subject.get_or_insert_with(|| lens.subject(slot));
-            if let Some((place, mismatch)) = subject.first_mismatch(&term.expressions) {
-                let outcome = match mismatch {
-                    Mismatch::False => "false".to_owned(),
-                    Mismatch::NotBool(kind) => format!("a value of type {kind}, not a bool"),
-                    Mismatch::Failed(error) => format!("error: {error}"),
-                };
-                failures.push(Failure::Expression {
-                    source: term.expressions[place].source().to_owned(),
-                    outcome,
-                });
-            }
+        if let Some((place, mismatch)) = self.first_mismatch(term, slot, subject) {
+            let outcome = match mismatch {
+                Mismatch::False => "false".to_owned(),
+                Mismatch::NotBool(kind) => format!("a value of type {kind}, not a bool"),
+                Mismatch::Failed(error) => format!("error: {error}"),
+            };
+            failures
+                .push(Failure::Expression { source: term.expressions[place].source().to_owned(), outcome });
         }
         failures
+    }
+
+    /// The first expression of a term that does not hold. Where the rest of the term fails, nobody had to ask yet, and
+    /// what it costs to ask now is bounded here.
+    pub(super) fn first_mismatch(
+        &self,
+        term: &Term,
+        slot: Slot,
+        subject: &mut Option<Subject>,
+    ) -> Option<(usize, Mismatch)> {
+        if term.expressions.is_empty() {
+            return None;
+        }
+        let lens = self.model.lens();
+        let screened = !lens.passes_screen(term, slot);
+        if screened && self.allowance.get() == 0 {
+            let why = "not evaluated, because that would cost too much for all these clusters";
+            return Some((0, Mismatch::Failed(why.to_owned())));
+        }
+        let (mismatch, cost) = lens.first_mismatch(term, slot, subject);
+        if screened {
+            self.allowance.update(|left| left.saturating_sub(cost.saturating_sub(FREE_SHARE)));
+        }
+        mismatch
     }
 
     fn taints(&self, slot: Slot) -> Vec<TaintAccount> {

@@ -198,7 +198,7 @@ fn fewest_failures(context: &Context<'_>, slot: Slot) -> Option<(usize, Option<C
                     !requirement.holds(lens.value(slot, requirement.facet, &requirement.key))
                 })
                 .collect();
-            let expressions = usize::from(!lens.expressions_hold(term, slot, &mut subject));
+            let expressions = usize::from(context.first_mismatch(term, slot, &mut subject).is_some());
             let count = failing.len() + expressions + usize::from(!named);
             let change = match failing[..] {
                 [requirement] if count == 1 => mend(requirement),

@@ -67,18 +67,21 @@ mod tests {
         clock_condition(cluster, &lease, Some(at(arrived)), at(arrived)).map(|condition| condition.status)
     }
 
+    /// Upstream: clocksynccontroller_test.go "TestClockSyncController: hub and agent clock is close".
     #[test]
     fn clocks_closer_than_the_grace_agree() {
         assert_eq!(status(&cluster(), 0, 299).as_deref(), Some("True"));
         assert_eq!(status(&cluster(), 299, 0).as_deref(), Some("True"));
     }
 
+    /// Upstream: clocksynccontroller_test.go "TestClockSyncController: hub and agent clock is not close".
     #[test]
     fn clocks_a_grace_apart_do_not_agree_whichever_is_ahead() {
         assert_eq!(status(&cluster(), 0, 300).as_deref(), Some("False"));
         assert_eq!(status(&cluster(), 300, 0).as_deref(), Some("False"));
     }
 
+    /// Upstream: clocksynccontroller_test.go "TestClockSyncController".
     #[test]
     fn a_cluster_whose_clock_is_to_be_trusted_agrees_always() {
         let mut trusted = cluster();

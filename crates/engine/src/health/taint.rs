@@ -132,6 +132,8 @@ mod tests {
         wanted_taints(cluster, at(0)).unwrap_or_else(|| cluster.taints().to_vec())
     }
 
+    /// Upstream: hub/taint/controller_test.go "TestSyncTaintCluster: ManagedClusterConditionAvailable conditionStatus
+    /// is True".
     #[test]
     fn an_available_cluster_loses_both_taints() {
         let both = [taint(UNAVAILABLE, Some(-9)), taint(UNREACHABLE, None)];
@@ -139,21 +141,27 @@ mod tests {
         assert_eq!(wanted_taints(&cluster(Some("True"), &[]), at(0)), None);
     }
 
+    /// Upstream: hub/taint/controller_test.go "TestSyncTaintCluster: ManagedClusterConditionAvailable conditionStatus
+    /// is False".
     #[test]
     fn a_cluster_that_says_it_is_unwell_is_unavailable_since_its_condition_turned() {
         assert_eq!(carries(&cluster(Some("False"), &[])), [taint(UNAVAILABLE, Some(-1000))]);
     }
 
+    /// Upstream: hub/taint/controller_test.go "TestSyncTaintCluster: ManagedClusterConditionAvailable conditionStatus
+    /// is Unknown".
     #[test]
     fn a_cluster_not_heard_of_is_unreachable_since_its_condition_turned() {
         assert_eq!(carries(&cluster(Some("Unknown"), &[])), [taint(UNREACHABLE, Some(-1000))]);
     }
 
+    /// Upstream: hub/taint/controller_test.go "TestSyncTaintCluster: There is no ManagedClusterConditionAvailable".
     #[test]
     fn a_cluster_that_never_joined_is_unreachable_from_now_on() {
         assert_eq!(carries(&cluster(None, &[])), [taint(UNREACHABLE, Some(0))]);
     }
 
+    /// Upstream: hub/taint/controller_test.go "TestSyncTaintCluster: sync a deleted spoke cluster".
     #[test]
     fn a_cluster_on_its_way_out_is_left_alone() {
         let mut leaving = cluster(Some("False"), &[]);

@@ -12,9 +12,9 @@ use roaring::RoaringBitmap;
 
 use super::Model;
 use super::clusters::{Cluster, Parts};
-use super::delta::Delta;
+use super::delta::{Delta, DeltaRef};
 use super::key::{ObjectKey, PlacementKey};
-use super::placements::{Eligible, Entry, Identity, PlacementId};
+use super::placements::{Entry, Identity, PlacementId};
 use super::scores::Scores;
 use super::sets::{Members, Set, term_of};
 use super::slots::Slot;
@@ -30,21 +30,28 @@ impl Model {
     /// Takes one change in. The placements whose decision may differ because of it come back, each once; all others
     /// would decide as before. Changes of other placements' decisions alone (Balance) concern nobody: they are
     /// looked at when a placement is decided for another reason, so that one tenant's move never starts another's.
+    // The objects are owned for the caller's sake: most make them for this.
+    #[expect(clippy::needless_pass_by_value, reason = "see above")]
     pub fn apply(&mut self, delta: Delta) -> Touched {
+        self.observe((&delta).into())
+    }
+
+    /// [`Model::apply`], of objects that somebody else keeps.
+    pub fn observe(&mut self, delta: DeltaRef<'_>) -> Touched {
         let mut touched = Touched::default();
         match delta {
-            Delta::Cluster(cluster) => self.put_cluster(*cluster, &mut touched),
-            Delta::ClusterGone(name) => self.drop_cluster(&name, &mut touched),
-            Delta::Set(set) => self.put_set(&set, &mut touched),
-            Delta::SetGone(name) => self.replace_set(&Arc::from(name), None, &mut touched),
-            Delta::Binding(binding) => self.put_binding(&binding, &mut touched),
-            Delta::BindingGone(key) => self.drop_binding(&key, &mut touched),
-            Delta::Placement(placement) => self.put_placement(&placement, &mut touched),
-            Delta::PlacementGone(key) => self.drop_placement(&key),
-            Delta::Decision(decision) => self.put_decision(&decision, &mut touched),
-            Delta::DecisionGone(key) => self.replace_decision(&key, None, &mut touched),
-            Delta::Score(score) => self.put_score(&score, &mut touched),
-            Delta::ScoreGone(key) => self.replace_score(&key, None, &mut touched),
+            DeltaRef::Cluster(cluster) => self.put_cluster(cluster, &mut touched),
+            DeltaRef::ClusterGone(name) => self.drop_cluster(name, &mut touched),
+            DeltaRef::Set(set) => self.put_set(set, &mut touched),
+            DeltaRef::SetGone(name) => self.replace_set(&Arc::from(name), None, &mut touched),
+            DeltaRef::Binding(binding) => self.put_binding(binding, &mut touched),
+            DeltaRef::BindingGone(key) => self.drop_binding(key, &mut touched),
+            DeltaRef::Placement(placement) => self.put_placement(placement, &mut touched),
+            DeltaRef::PlacementGone(key) => self.drop_placement(key),
+            DeltaRef::Decision(decision) => self.put_decision(decision, &mut touched),
+            DeltaRef::DecisionGone(key) => self.replace_decision(key, None, &mut touched),
+            DeltaRef::Score(score) => self.put_score(score, &mut touched),
+            DeltaRef::ScoreGone(key) => self.replace_score(key, None, &mut touched),
         }
         touched.settled(self)
     }
@@ -68,18 +75,24 @@ impl Model {
     fn look_again(&mut self, slot: Slot, seen: &Seen, touched: &mut Touched) {
         let Self { slots, clusters, standings, scores, terms, clock, .. } = self;
         let lens = super::Lens { slots, clusters, standings, scores, now: *clock };
-        let mut subject = None;
-        let turned = terms.ask_again(slot, seen, |term| lens.matches(term, slot, &mut subject));
-        if !turned.is_empty() {
+        let turned = terms.ask_again(slot, seen, lens);
+        if !turned.answers.is_empty() {
             self.changes.push(slot);
-            self.touch_turned(slot, &turned, touched);
+            self.touch_turned(slot, &turned.answers, touched);
+        }
+        for term in turned.spent {
+            for id in &self.terms.get(term).users {
+                // It was not kept up to date while nobody knew who matches.
+                self.placements.get_mut(*id).ranking = None;
+                touched.add(*id);
+            }
         }
     }
 
-    fn put_cluster(&mut self, cluster: ManagedCluster, touched: &mut Touched) {
-        let name = cluster.metadata.name.clone().unwrap_or_default();
-        let known = self.slots.find(&name).filter(|slot| self.clusters.get(*slot).is_some());
-        let slot = known.unwrap_or_else(|| self.slots.hold(&name));
+    fn put_cluster(&mut self, cluster: &ManagedCluster, touched: &mut Touched) {
+        let name = cluster.metadata.name.as_deref().unwrap_or_default();
+        let known = self.slots.find(name).filter(|slot| self.clusters.get(*slot).is_some());
+        let slot = known.unwrap_or_else(|| self.slots.hold(name));
         let parts = Parts::of(cluster);
         let new_taints: Box<[CarriedTaint]> = parts.taints.iter().map(|taint| self.carry(taint)).collect();
         self.replace_cluster(slot, Some((parts, new_taints)), touched);
@@ -107,7 +120,7 @@ impl Model {
     fn replace_cluster(
         &mut self,
         slot: Slot,
-        parts: Option<(Parts, Box<[CarriedTaint]>)>,
+        parts: Option<(Parts<'_>, Box<[CarriedTaint]>)>,
         touched: &mut Touched,
     ) {
         let (old_labels, old_claims) = match self.clusters.get(slot) {
@@ -119,10 +132,10 @@ impl Model {
             &old_labels,
             parts
                 .iter()
-                .flat_map(|(parts, _)| &parts.labels)
+                .flat_map(|(parts, _)| parts.labels.into_iter().flatten())
                 .map(|(key, value)| (key.as_str(), value.as_str())),
         );
-        let claims = parts.iter().flat_map(|(parts, _)| &parts.claims);
+        let claims = parts.iter().flat_map(|(parts, _)| parts.claims);
         let (claims, claim_keys) = self.clusters.claims.replace(
             slot,
             &old_claims,
@@ -188,7 +201,7 @@ impl Model {
             Ok(Some(term)) => {
                 let Self { slots, clusters, standings, scores, terms, clock, .. } = &mut *self;
                 let lens = super::Lens { slots, clusters, standings, scores, now: *clock };
-                Members::Matching(terms.hold(&Arc::new(term), &User::Set(&name), |term| lens.matching(term)))
+                Members::Matching(terms.hold(&Arc::new(term), &User::Set(&name), lens))
             }
         };
         self.replace_set(&name, Some(members), touched);
@@ -273,7 +286,7 @@ impl Model {
         true
     }
 
-    fn put_placement(&mut self, placement: &Placement, touched: &mut Touched) {
+    pub(super) fn put_placement(&mut self, placement: &Placement, touched: &mut Touched) {
         let mut key = ObjectKey::of(&placement.metadata);
         key.namespace = self.placements.namespace(&key.namespace);
         let rule = compile(placement).map(Arc::new).map_err(Arc::<[_]>::from);
@@ -294,40 +307,34 @@ impl Model {
             }
             chosen = self.unwire(id).chosen;
         }
+        touched.add(self.wire(Entry::loose(key, rule, asked, identity, idle, chosen)));
+    }
+
+    /// Takes a placement in and wires it to what it depends on. It is entered first and wired step by step, so that one
+    /// that is left half way can be taken out whole.
+    pub(super) fn wire(&mut self, entry: Entry) -> PlacementId {
         let id = self.placements.reserve();
-        let (mut terms, mut class) = (Vec::new(), None);
-        if let Ok(rule) = &rule {
-            let Self { slots, clusters, standings, scores, terms: table, clock, .. } = &mut *self;
-            let lens = super::Lens { slots, clusters, standings, scores, now: *clock };
-            for term in &rule.predicates {
-                terms.push(table.hold(term, &User::Placement(id), |term| lens.matching(term)));
-            }
-            class = Some(self.standings.hold_class(&rule.tolerations, id, self.clusters.carriers()));
-        }
-        for slot in chosen.iter().flatten() {
+        for slot in entry.chosen.iter().flatten() {
             self.chosen_by.entry(Slot(slot)).or_default().push(id);
         }
-        self.placements.put(
-            id,
-            Entry {
-                key,
-                rule,
-                asked,
-                identity,
-                idle,
-                terms,
-                class,
-                eligible: Eligible::default(),
-                chosen,
-                ranking: None,
-            },
-        );
+        let rule = entry.rule.as_ref().ok().cloned();
+        self.placements.put(id, entry);
+        if let Some(rule) = rule {
+            let Self { slots, clusters, standings, scores, terms, placements, clock, .. } = &mut *self;
+            let lens = super::Lens { slots, clusters, standings, scores, now: *clock };
+            for term in &rule.predicates {
+                let held = terms.hold(term, &User::Placement(id), lens);
+                placements.get_mut(id).terms.push(held);
+            }
+            let class = self.standings.hold_class(&rule.tolerations, id, self.clusters.carriers());
+            self.placements.set_class(id, class);
+        }
         self.refresh_eligible(id);
-        touched.add(id);
+        id
     }
 
     /// Takes a placement out with everything it is wired to.
-    fn unwire(&mut self, id: PlacementId) -> Entry {
+    pub(super) fn unwire(&mut self, id: PlacementId) -> Entry {
         let entry = self.placements.take(id);
         for term in &entry.terms {
             self.terms.release(*term, &User::Placement(id));

@@ -6,8 +6,11 @@
 
 use std::collections::BTreeMap;
 
-use berth_api::{ManagedCluster, ManagedClusterClaim, ManagedClusterSpec, ManagedClusterStatus, Taint};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use berth_api::{
+    ClientConfig, ClusterSetManagedNamespaceStatus, ManagedCluster, ManagedClusterClaim, ManagedClusterSpec,
+    ManagedClusterStatus, ManagedClusterVersion, Quantity, Taint,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta, OwnerReference, Time};
 use roaring::RoaringBitmap;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -43,10 +46,10 @@ impl Cluster {
 }
 
 /// A ManagedCluster taken apart: what is interned, and the record's other fields.
-pub(crate) struct Parts {
-    pub(crate) labels: BTreeMap<String, String>,
-    pub(crate) claims: Vec<ManagedClusterClaim>,
-    pub(crate) taints: Vec<Taint>,
+pub(crate) struct Parts<'c> {
+    pub(crate) labels: Option<&'c BTreeMap<String, String>>,
+    pub(crate) claims: &'c [ManagedClusterClaim],
+    pub(crate) taints: &'c [Taint],
     pub(crate) cpu: Option<f64>,
     pub(crate) memory: Option<f64>,
     pub(crate) available: bool,
@@ -54,36 +57,158 @@ pub(crate) struct Parts {
     pub(crate) rest: Box<[u8]>,
 }
 
-/// What is kept as JSON.
+/// What is kept as JSON: the object without what is kept elsewhere, and without who owns which field.
 #[derive(Serialize)]
 struct Rest<'c> {
-    metadata: &'c ObjectMeta,
-    spec: Option<&'c ManagedClusterSpec>,
-    status: Option<&'c ManagedClusterStatus>,
+    metadata: RestOfMetadata<'c>,
+    spec: Option<RestOfSpec<'c>>,
+    status: Option<RestOfStatus<'c>>,
 }
 
-impl Parts {
-    pub(crate) fn of(mut cluster: ManagedCluster) -> Self {
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct RestOfMetadata<'c> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    annotations: Option<&'c BTreeMap<String, String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    creation_timestamp: Option<&'c Time>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deletion_grace_period_seconds: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deletion_timestamp: Option<&'c Time>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    finalizers: Option<&'c [String]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    generate_name: Option<&'c str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    generation: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'c str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    namespace: Option<&'c str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    owner_references: Option<&'c [OwnerReference]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resource_version: Option<&'c str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    self_link: Option<&'c str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uid: Option<&'c str>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct RestOfSpec<'c> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    managed_cluster_client_configs: Option<&'c [ClientConfig]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hub_accepts_client: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lease_duration_seconds: Option<i32>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct RestOfStatus<'c> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    conditions: Option<&'c [Condition]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    capacity: Option<&'c BTreeMap<String, Quantity>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    allocatable: Option<&'c BTreeMap<String, Quantity>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<&'c ManagedClusterVersion>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    managed_namespaces: Option<&'c [ClusterSetManagedNamespaceStatus]>,
+}
+
+impl<'c> Parts<'c> {
+    pub(crate) fn of(cluster: &'c ManagedCluster) -> Self {
         let amount = |resource: &str| {
             cluster.capacity(resource)?.approximate_f64().ok()?;
             cluster.allocatable(resource)?.approximate_f64().ok()
         };
-        let (cpu, memory) = (amount("cpu"), amount("memory"));
-        let available = cluster.available().is_some_and(|condition| condition.status == "True");
-        let deleting = cluster.is_deleting();
-        cluster.metadata.managed_fields = None;
-        let labels = cluster.metadata.labels.take().unwrap_or_default();
-        let taints = cluster.spec.as_mut().and_then(|spec| spec.taints.take()).unwrap_or_default();
-        let claims =
-            cluster.status.as_mut().and_then(|status| status.cluster_claims.take()).unwrap_or_default();
-        let rest = Rest {
-            metadata: &cluster.metadata,
-            spec: cluster.spec.as_ref(),
-            status: cluster.status.as_ref(),
-        };
-        let rest = serde_json::to_vec(&rest).expect("API types always serialise").into_boxed_slice();
-        Self { labels, claims, taints, cpu, memory, available, deleting, rest }
+        let status = cluster.status.as_ref();
+        Self {
+            labels: cluster.metadata.labels.as_ref(),
+            claims: status.and_then(|status| status.cluster_claims.as_deref()).unwrap_or_default(),
+            taints: cluster.taints(),
+            cpu: amount("cpu"),
+            memory: amount("memory"),
+            available: cluster.available().is_some_and(|condition| condition.status == "True"),
+            deleting: cluster.is_deleting(),
+            rest: rest(cluster),
+        }
     }
+}
+
+/// Takes everything apart by name, so that a field the API gains is not forgotten here.
+fn rest(cluster: &ManagedCluster) -> Box<[u8]> {
+    let ObjectMeta {
+        annotations,
+        creation_timestamp,
+        deletion_grace_period_seconds,
+        deletion_timestamp,
+        finalizers,
+        generate_name,
+        generation,
+        labels: _,
+        managed_fields: _,
+        name,
+        namespace,
+        owner_references,
+        resource_version,
+        self_link,
+        uid,
+    } = &cluster.metadata;
+    let metadata = RestOfMetadata {
+        annotations: annotations.as_ref(),
+        creation_timestamp: creation_timestamp.as_ref(),
+        deletion_grace_period_seconds: *deletion_grace_period_seconds,
+        deletion_timestamp: deletion_timestamp.as_ref(),
+        finalizers: finalizers.as_deref(),
+        generate_name: generate_name.as_deref(),
+        generation: *generation,
+        name: name.as_deref(),
+        namespace: namespace.as_deref(),
+        owner_references: owner_references.as_deref(),
+        resource_version: resource_version.as_deref(),
+        self_link: self_link.as_deref(),
+        uid: uid.as_deref(),
+    };
+    let spec = cluster.spec.as_ref().map(|spec| {
+        let ManagedClusterSpec {
+            managed_cluster_client_configs,
+            hub_accepts_client,
+            lease_duration_seconds,
+            taints: _,
+        } = spec;
+        RestOfSpec {
+            managed_cluster_client_configs: managed_cluster_client_configs.as_deref(),
+            hub_accepts_client: *hub_accepts_client,
+            lease_duration_seconds: *lease_duration_seconds,
+        }
+    });
+    let status = cluster.status.as_ref().map(|status| {
+        let ManagedClusterStatus {
+            conditions,
+            capacity,
+            allocatable,
+            version,
+            cluster_claims: _,
+            managed_namespaces,
+        } = status;
+        RestOfStatus {
+            conditions: conditions.as_deref(),
+            capacity: capacity.as_ref(),
+            allocatable: allocatable.as_ref(),
+            version: version.as_ref(),
+            managed_namespaces: managed_namespaces.as_deref(),
+        }
+    });
+    serde_json::to_vec(&Rest { metadata, spec, status })
+        .expect("API types always serialise")
+        .into_boxed_slice()
 }
 
 #[derive(Debug, Default)]
@@ -189,4 +314,47 @@ fn section<'o>(object: &'o mut Value, name: &str) -> &'o mut Map<String, Value> 
         *section = Value::Object(Map::new());
     }
     section.as_object_mut().expect("made an object just above")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_of_an_object_is_lost_but_what_is_kept_elsewhere() {
+        let text = json!({
+            "metadata": {
+                "annotations": {"a": "b"}, "creationTimestamp": "2026-01-01T00:00:00Z",
+                "deletionGracePeriodSeconds": 3, "deletionTimestamp": "2026-01-02T00:00:00Z", "finalizers": ["f"],
+                "generateName": "g", "generation": 4, "labels": {"l": "v"},
+                "managedFields": [{"manager": "m"}], "name": "n", "namespace": "ns",
+                "ownerReferences": [{"apiVersion": "v1", "kind": "K", "name": "o", "uid": "u"}],
+                "resourceVersion": "5", "selfLink": "s", "uid": "i",
+            },
+            "spec": {
+                "managedClusterClientConfigs": [{"url": "https://c", "caBundle": "aa"}], "hubAcceptsClient": true,
+                "leaseDurationSeconds": 60, "taints": [{"key": "t", "effect": "NoSelect"}],
+            },
+            "status": {
+                "conditions": [{
+                    "type": "T", "status": "True", "reason": "R", "message": "m",
+                    "lastTransitionTime": "2026-01-01T00:00:00Z",
+                }],
+                "capacity": {"cpu": "4"}, "allocatable": {"cpu": "3"}, "version": {"kubernetes": "v1"},
+                "clusterClaims": [{"name": "c", "value": "v"}],
+                "managedNamespaces": [{"clusterSet": "s", "name": "m"}],
+            },
+        });
+        let cluster: ManagedCluster = serde_json::from_value(text).unwrap();
+        let mut expected = cluster.clone();
+        expected.metadata.labels = None;
+        expected.metadata.managed_fields = None;
+        expected.spec.as_mut().unwrap().taints = None;
+        expected.status.as_mut().unwrap().cluster_claims = None;
+        let expected = serde_json::to_value(expected).unwrap();
+        let kept: Value = serde_json::from_slice(&rest(&cluster)).unwrap();
+        for section in ["metadata", "spec", "status"] {
+            assert_eq!(kept[section], expected[section], "{section}");
+        }
+    }
 }

@@ -9,6 +9,8 @@ use super::key::ObjectKey;
 
 /// One change of the world: an object as it is now, or the name of one that is gone. Applying the same object twice
 /// changes nothing.
+///
+/// Owns what it tells of. Whoever keeps the objects anyway tells of them with a [`DeltaRef`], which copies nothing.
 #[derive(Clone, Debug)]
 pub enum Delta {
     /// A ManagedCluster.
@@ -35,4 +37,41 @@ pub enum Delta {
     Score(Box<AddOnPlacementScore>),
     /// An AddOnPlacementScore is gone.
     ScoreGone(ObjectKey),
+}
+
+/// A [`Delta`] of objects that somebody else keeps.
+#[derive(Clone, Copy, Debug)]
+#[expect(missing_docs, reason = "each means what it means in `Delta`")]
+pub enum DeltaRef<'o> {
+    Cluster(&'o ManagedCluster),
+    ClusterGone(&'o str),
+    Set(&'o ManagedClusterSet),
+    SetGone(&'o str),
+    Binding(&'o ManagedClusterSetBinding),
+    BindingGone(&'o ObjectKey),
+    Placement(&'o Placement),
+    PlacementGone(&'o ObjectKey),
+    Decision(&'o PlacementDecision),
+    DecisionGone(&'o ObjectKey),
+    Score(&'o AddOnPlacementScore),
+    ScoreGone(&'o ObjectKey),
+}
+
+impl<'o> From<&'o Delta> for DeltaRef<'o> {
+    fn from(delta: &'o Delta) -> Self {
+        match delta {
+            Delta::Cluster(object) => Self::Cluster(object),
+            Delta::ClusterGone(name) => Self::ClusterGone(name),
+            Delta::Set(object) => Self::Set(object),
+            Delta::SetGone(name) => Self::SetGone(name),
+            Delta::Binding(object) => Self::Binding(object),
+            Delta::BindingGone(key) => Self::BindingGone(key),
+            Delta::Placement(object) => Self::Placement(object),
+            Delta::PlacementGone(key) => Self::PlacementGone(key),
+            Delta::Decision(object) => Self::Decision(object),
+            Delta::DecisionGone(key) => Self::DecisionGone(key),
+            Delta::Score(object) => Self::Score(object),
+            Delta::ScoreGone(key) => Self::ScoreGone(key),
+        }
+    }
 }

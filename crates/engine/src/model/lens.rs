@@ -7,7 +7,15 @@ use super::scores::ScoreTable;
 use super::slots::{Slot, Slots};
 use super::standing::Standings;
 use crate::moment::Moment;
-use crate::selector::{Facet, Subject, Term};
+use crate::selector::{Facet, Mismatch, Subject, Term};
+
+/// Whether a cluster matches a term.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Answer {
+    pub(crate) matches: bool,
+    /// What its expressions cost, in units of `berth_cel`.
+    pub(crate) cost: u64,
+}
 
 /// The parts of the model that say what a cluster is.
 #[derive(Clone, Copy)]
@@ -34,28 +42,42 @@ impl<'m> Lens<'m> {
         self.clusters.value(slot, facet, key)
     }
 
-    /// Whether a live cluster matches; `subject` is filled when an expression asks for it.
-    pub(crate) fn matches(self, term: &Term, slot: Slot, subject: &mut Option<Subject>) -> bool {
+    /// Whether a live cluster passes everything in a term but its expressions.
+    pub(crate) fn passes_screen(self, term: &Term, slot: Slot) -> bool {
         self.clusters.live.contains(slot.0)
             && term.admits_name(self.slots.name(slot))
             && term
                 .requirements
                 .iter()
                 .all(|requirement| requirement.holds(self.value(slot, requirement.facet, &requirement.key)))
-            && self.expressions_hold(term, slot, subject)
     }
 
-    /// Whether the expressions of a term hold; `subject` is filled when there are any.
-    pub(crate) fn expressions_hold(self, term: &Term, slot: Slot, subject: &mut Option<Subject>) -> bool {
-        if term.expressions.is_empty() {
-            return true;
+    /// Whether a live cluster matches; `subject` is filled when an expression asks for it. Expressions come last: they
+    /// are what costs.
+    pub(crate) fn matches(self, term: &Term, slot: Slot, subject: &mut Option<Subject>) -> Answer {
+        if !self.passes_screen(term, slot) {
+            return Answer { matches: false, cost: 0 };
         }
-        let subject = subject.get_or_insert_with(|| self.subject(slot));
-        subject.satisfies(&term.expressions)
+        let (mismatch, cost) = self.first_mismatch(term, slot, subject);
+        Answer { matches: mismatch.is_none(), cost }
     }
 
-    /// All live clusters that match, by postings first.
-    pub(crate) fn matching(self, term: &Term) -> RoaringBitmap {
+    /// The first expression of a term that does not hold, and what it cost to find out; `subject` is filled when there
+    /// are any.
+    pub(crate) fn first_mismatch(
+        self,
+        term: &Term,
+        slot: Slot,
+        subject: &mut Option<Subject>,
+    ) -> (Option<(usize, Mismatch)>, u64) {
+        if term.expressions.is_empty() {
+            return (None, 0);
+        }
+        subject.get_or_insert_with(|| self.subject(slot)).first_mismatch(&term.expressions)
+    }
+
+    /// All live clusters that pass everything in a term but its expressions, by postings.
+    pub(crate) fn screened(self, term: &Term) -> RoaringBitmap {
         let mut found = self.clusters.live.clone();
         if let Some(names) = &term.names {
             found &= names
@@ -69,9 +91,6 @@ impl<'m> Lens<'m> {
                 Facet::Label => self.clusters.labels.retain(&mut found, requirement),
                 Facet::Claim => self.clusters.claims.retain(&mut found, requirement),
             }
-        }
-        if !term.expressions.is_empty() {
-            found = found.iter().filter(|slot| self.expressions_hold(term, Slot(*slot), &mut None)).collect();
         }
         found
     }

@@ -21,6 +21,7 @@ mod delta;
 mod facets;
 mod key;
 mod lens;
+mod meter;
 mod placements;
 mod posting;
 mod scores;
@@ -29,12 +30,13 @@ mod slots;
 mod standing;
 mod terms;
 mod touch;
+mod trial;
 
 use std::sync::Arc;
 
 use hashbrown::HashMap;
 
-pub use delta::Delta;
+pub use delta::{Delta, DeltaRef};
 pub use key::{ObjectKey, PlacementKey};
 pub(crate) use slots::Slot;
 pub use touch::Touched;
@@ -42,10 +44,12 @@ pub use touch::Touched;
 pub(crate) use changes::Cursor;
 pub(crate) use decisions::Holdings;
 pub(crate) use lens::Lens;
+pub(crate) use meter::{ALLOWANCE, FREE_SHARE};
 pub(crate) use placements::{Entry, PlacementId};
 pub(crate) use scores::Scores;
 pub(crate) use sets::{Members, term_of};
 pub(crate) use standing::Class;
+pub(crate) use trial::Trial;
 
 use crate::moment::Moment;
 use crate::select::{Complaint, Decision};
@@ -103,6 +107,11 @@ impl Model {
     /// The names of all clusters that exist, in order.
     pub fn clusters(&self) -> impl Iterator<Item = &Arc<str>> {
         self.slots.in_order().filter(|(_, slot)| self.clusters.get(*slot).is_some()).map(|(name, _)| name)
+    }
+
+    /// What expressions of placements have cost so far, in units of `berth_cel`.
+    pub fn expression_cost(&self) -> u64 {
+        self.terms.cost()
     }
 
     pub(crate) fn name(&self, slot: Slot) -> &Arc<str> {

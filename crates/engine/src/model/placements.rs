@@ -61,6 +61,34 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
+    /// A placement that is not wired to anything yet.
+    pub(crate) fn loose(
+        key: PlacementKey,
+        rule: Result<Arc<Rule>, Arc<[Complaint]>>,
+        asked: Box<[Box<str>]>,
+        identity: Identity,
+        idle: bool,
+        chosen: Option<RoaringBitmap>,
+    ) -> Self {
+        Self {
+            key,
+            rule,
+            asked,
+            identity,
+            idle,
+            terms: Vec::new(),
+            class: None,
+            eligible: Eligible::default(),
+            chosen,
+            ranking: None,
+        }
+    }
+
+    /// The same placement as it was before it was wired.
+    pub(crate) fn loosened(self) -> Self {
+        Self::loose(self.key, self.rule, self.asked, self.identity, self.idle, self.chosen)
+    }
+
     fn scope(&self) -> Scope {
         Scope {
             sets: self.eligible.sets.iter().filter_map(|(_, term)| *term).collect(),
@@ -164,6 +192,12 @@ impl Placements {
         let before = std::mem::replace(&mut entry.eligible, eligible);
         self.change_scope(id, true);
         before
+    }
+
+    /// Says with which class of tolerations a placement stands that had none.
+    pub(crate) fn set_class(&mut self, id: PlacementId, class: ClassId) {
+        self.get_mut(id).class = Some(class);
+        self.change_scope(id, true);
     }
 
     fn change_scope(&mut self, id: PlacementId, add: bool) {

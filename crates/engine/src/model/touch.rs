@@ -58,7 +58,7 @@ impl Model {
 
     /// Whether a cluster is in any of `sets` and passes any of `terms`, if there are any.
     fn admits<'t>(&self, sets: impl IntoIterator<Item = &'t TermId>, terms: &[TermId], slot: Slot) -> bool {
-        let matching = |term: &TermId| self.terms.get(*term).matching.contains(slot.0);
+        let matching = |term: &TermId| self.terms.get(*term).may_match(slot);
         sets.into_iter().any(matching) && (terms.is_empty() || terms.iter().any(matching))
     }
 

@@ -14,6 +14,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde::Serialize;
 
+use super::mistake::Mistake;
 use super::rule::{Details, GroupSize, Groups, Order, Prioritizer, Rule, SpreadTerm, Topology};
 use crate::selector::{BadSelector, Expression, Facet, Requirement, Term, from_claims, from_label_selector};
 use crate::taint::{ClusterEffect, Operator, Toleration};
@@ -38,6 +39,9 @@ pub struct Complaint {
     /// The stage that upstream would name; empty for policies and groups.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub plugin: &'static str,
+    /// What kind it is of; none for a hint, with which a placement works.
+    #[serde(skip)]
+    pub mistake: Option<Mistake>,
 }
 
 impl Complaint {
@@ -94,49 +98,49 @@ struct Reader {
 }
 
 impl Reader {
-    fn complain(&mut self, plugin: &'static str, path: impl Into<String>, message: impl Into<String>) {
-        self.complaints.push(Complaint { path: path.into(), message: message.into(), plugin });
+    fn complain(&mut self, mistake: Mistake, path: impl Into<String>, message: impl Into<String>) {
+        self.complaints.push(Complaint {
+            path: path.into(),
+            message: message.into(),
+            plugin: mistake.plugin(),
+            mistake: Some(mistake),
+        });
     }
 
     fn hint(&mut self, plugin: &'static str, path: impl Into<String>, message: impl Into<String>) {
-        self.hints.push(Complaint { path: path.into(), message: message.into(), plugin });
+        self.hints.push(Complaint { path: path.into(), message: message.into(), plugin, mistake: None });
     }
 
     fn requirements(
         &mut self,
-        plugin: &'static str,
+        mistake: Mistake,
         path: &str,
         parsed: Result<Vec<Requirement>, Vec<BadSelector>>,
     ) -> Vec<Requirement> {
         parsed.unwrap_or_else(|bad| {
             for bad in bad {
-                self.complain(plugin, format!("{path}.{}", bad.path), bad.message);
+                self.complain(mistake, format!("{path}.{}", bad.path), bad.message);
             }
             Vec::new()
         })
     }
 
-    fn labels(
-        &mut self,
-        plugin: &'static str,
-        path: &str,
-        selector: Option<&LabelSelector>,
-    ) -> Vec<Requirement> {
+    fn labels(&mut self, mistake: Mistake, path: &str, selector: Option<&LabelSelector>) -> Vec<Requirement> {
         selector.map_or_else(Vec::new, |selector| {
-            self.requirements(plugin, &format!("{path}.labelSelector"), from_label_selector(selector))
+            self.requirements(mistake, &format!("{path}.labelSelector"), from_label_selector(selector))
         })
     }
 
     fn claims(
         &mut self,
-        plugin: &'static str,
+        mistake: Mistake,
         path: &str,
         selector: Option<&ClusterClaimSelector>,
     ) -> Vec<Requirement> {
         selector.map_or_else(Vec::new, |selector| {
             let expressions = selector.match_expressions.as_deref().unwrap_or_default();
             self.requirements(
-                plugin,
+                mistake,
                 &format!("{path}.claimSelector"),
                 from_claims(selector.match_claims.as_ref(), expressions),
             )
@@ -144,13 +148,13 @@ impl Reader {
     }
 
     fn predicates(&mut self, predicates: &[ClusterPredicate]) -> Box<[Arc<Term>]> {
-        const PLUGIN: &str = "Predicate";
+        use Mistake::{PredicateClaims, PredicateExpression, PredicateLabels};
         let mut terms = Vec::with_capacity(predicates.len());
         for (index, predicate) in predicates.iter().enumerate() {
             let flat = format!("spec.predicates[{index}]");
             let nested = format!("{flat}.requiredClusterSelector");
-            let mut requirements = self.labels(PLUGIN, &flat, predicate.label_selector.as_ref());
-            requirements.extend(self.claims(PLUGIN, &flat, predicate.claim_selector.as_ref()));
+            let mut requirements = self.labels(PredicateLabels, &flat, predicate.label_selector.as_ref());
+            requirements.extend(self.claims(PredicateClaims, &flat, predicate.claim_selector.as_ref()));
             let mut names = predicate
                 .cluster_name
                 .as_deref()
@@ -158,8 +162,8 @@ impl Reader {
                 .map(|name| vec![Box::<str>::from(name)]);
             let mut expressions = Vec::new();
             if let Some(selector) = &predicate.required_cluster_selector {
-                requirements.extend(self.labels(PLUGIN, &nested, selector.label_selector.as_ref()));
-                requirements.extend(self.claims(PLUGIN, &nested, selector.claim_selector.as_ref()));
+                requirements.extend(self.labels(PredicateLabels, &nested, selector.label_selector.as_ref()));
+                requirements.extend(self.claims(PredicateClaims, &nested, selector.claim_selector.as_ref()));
                 if let Some(listed) = &selector.cluster_names {
                     let listed = listed.iter().map(|name| Box::<str>::from(name.as_str()));
                     names = Some(match names {
@@ -174,7 +178,7 @@ impl Reader {
                     match Expression::compile(source) {
                         Ok(expression) => expressions.push(expression),
                         Err(error) => self.complain(
-                            PLUGIN,
+                            PredicateExpression,
                             format!("{nested}.celSelector.celExpressions[{place}]"),
                             error,
                         ),
@@ -198,17 +202,25 @@ impl Reader {
     }
 
     fn tolerations(&mut self, tolerations: &[berth_api::Toleration]) -> Arc<[Toleration<ClusterEffect>]> {
-        const PLUGIN: &str = "TaintToleration";
+        const PLUGIN: &str = Mistake::TolerationValue.plugin();
         let mut read = Vec::with_capacity(tolerations.len());
         for (index, toleration) in tolerations.iter().enumerate() {
             let at = |field: &str| format!("spec.tolerations[{index}].{field}");
             let operator =
                 Operator::parse(toleration.operator.as_ref().map_or("", |operator| operator.as_str()));
             if toleration.key().is_empty() && operator != Operator::Exists {
-                self.complain(PLUGIN, at("operator"), "If the key is empty, operator must be Exists.");
+                self.complain(
+                    Mistake::TolerationKey,
+                    at("operator"),
+                    "If the key is empty, operator must be Exists.",
+                );
             }
             if operator == Operator::Exists && !toleration.value().is_empty() {
-                self.complain(PLUGIN, at("value"), "If the operator is Exists, the value should be empty.");
+                self.complain(
+                    Mistake::TolerationValue,
+                    at("value"),
+                    "If the operator is Exists, the value should be empty.",
+                );
             }
             // For clusters the numeric operators of nodes do not exist; like any unknown one they match nothing.
             let operator = match operator {
@@ -258,7 +270,7 @@ impl Reader {
             PrioritizerMode::Exact => Vec::new(),
             PrioritizerMode::Other(other) => {
                 self.complain(
-                    "",
+                    Mistake::PolicyMode,
                     format!("{path}.mode"),
                     format!(
                         "incorrect prioritizer policy mode: {other}; allowed are \"Additive\" and \"Exact\""
@@ -275,7 +287,11 @@ impl Reader {
             let at = format!("{path}.configurations[{index}]");
             let weight = configuration.weight();
             if !(berth_api::prioritizer::WEIGHT_MIN..=berth_api::prioritizer::WEIGHT_MAX).contains(&weight) {
-                self.complain("", format!("{at}.weight"), format!("weight {weight} must be from -10 to 10"));
+                self.complain(
+                    Mistake::Weight,
+                    format!("{at}.weight"),
+                    format!("weight {weight} must be from -10 to 10"),
+                );
                 continue;
             }
             match prioritizer(configuration) {
@@ -286,7 +302,7 @@ impl Reader {
                 }
                 // Upstream drops what weighs nothing before it looks at the name.
                 Err(_) if weight == 0 => {}
-                Err((field, message)) => self.complain("", format!("{at}{field}"), message),
+                Err((mistake, field, message)) => self.complain(mistake, format!("{at}{field}"), message),
             }
         }
         weights.retain(|(_, weight)| *weight != 0);
@@ -301,7 +317,7 @@ impl Reader {
             TopologyKeyType::Claim => Facet::Claim,
             TopologyKeyType::Other(other) => {
                 self.complain(
-                    "",
+                    Mistake::TopologyKeyType,
                     format!("{path}.topologyKeyType"),
                     format!("unknown topology key type {other:?}; allowed are \"Label\" and \"Claim\""),
                 );
@@ -309,7 +325,7 @@ impl Reader {
             }
         };
         if key.is_empty() {
-            self.complain("", format!("{path}.topologyKey"), "a topology key is required");
+            self.complain(Mistake::TopologyKey, format!("{path}.topologyKey"), "a topology key is required");
             return None;
         }
         Some(Topology { facet, key: key.into() })
@@ -318,7 +334,7 @@ impl Reader {
     fn spread(&mut self, constraints: &[SpreadConstraint]) -> Box<[SpreadTerm]> {
         if constraints.len() > berth_api::topology::SPREAD_CONSTRAINTS_MAX as usize {
             self.complain(
-                "",
+                Mistake::SpreadConstraints,
                 "spec.spreadPolicy.spreadConstraints",
                 format!("at most {} constraints", berth_api::topology::SPREAD_CONSTRAINTS_MAX),
             );
@@ -329,7 +345,7 @@ impl Reader {
             let skew = usize::try_from(constraint.max_skew()).ok().filter(|skew| *skew > 0);
             if skew.is_none() {
                 self.complain(
-                    "",
+                    Mistake::SpreadSkew,
                     format!("{path}.maxSkew"),
                     format!("maxSkew {} must be at least 1", constraint.max_skew()),
                 );
@@ -339,7 +355,7 @@ impl Reader {
                 UnsatisfiableAction::ScheduleAnyway => false,
                 UnsatisfiableAction::Other(other) => {
                     self.complain(
-                        "",
+                        Mistake::SpreadAction,
                         format!("{path}.whenUnsatisfiable"),
                         format!(
                             "unknown action {other:?}; allowed are \"DoNotSchedule\" and \"ScheduleAnyway\""
@@ -368,7 +384,7 @@ impl Reader {
             Some(IntOrString::String(text)) => match parse_percent(text) {
                 Some(percent) => size = GroupSize::Percent(percent),
                 None => self.complain(
-                    "",
+                    Mistake::GroupSize,
                     format!("{path}.clustersPerDecisionGroup"),
                     format!("group size {text:?}: invalid type: string is not a percentage; allowed are a number of clusters (without quotes) or \"1%\" to \"100%\""),
                 ),
@@ -379,8 +395,8 @@ impl Reader {
         for (index, group) in groups.iter().enumerate() {
             let path = format!("{path}.decisionGroups[{index}].groupClusterSelector");
             let selector = &group.group_cluster_selector;
-            let mut requirements = self.labels("", &path, selector.label_selector.as_ref());
-            requirements.extend(self.claims("", &path, selector.claim_selector.as_ref()));
+            let mut requirements = self.labels(Mistake::GroupLabels, &path, selector.label_selector.as_ref());
+            requirements.extend(self.claims(Mistake::GroupClaims, &path, selector.claim_selector.as_ref()));
             let term = Term { requirements: requirements.into(), ..Term::default() };
             named.push((Arc::from(group.group_name.as_str()), term));
         }
@@ -392,7 +408,7 @@ impl Reader {
         let read = usize::try_from(count).ok();
         if read.is_none() {
             self.complain(
-                "",
+                Mistake::NumberOfClusters,
                 "spec.numberOfClusters",
                 format!("numberOfClusters {count} must not be negative; leave it out to select every cluster that fits"),
             );
@@ -407,7 +423,7 @@ impl Reader {
             Some(SortBy::Other(other)) if other.is_empty() => Order::Name,
             Some(SortBy::Other(other)) => {
                 self.complain(
-                    "",
+                    Mistake::SortBy,
                     "spec.sortBy",
                     format!("unknown order {other:?}; allowed are \"ClusterName\" and \"Score\""),
                 );
@@ -426,7 +442,7 @@ impl Reader {
                 "score" => details.score = true,
                 "available" => details.available = true,
                 other => self.complain(
-                    "",
+                    Mistake::Details,
                     format!("metadata.annotations[{DETAILS_ANNOTATION}]"),
                     format!("unknown detail {other:?}; allowed are \"score\" and \"available\""),
                 ),
@@ -439,7 +455,7 @@ impl Reader {
         let chars = name.chars().count();
         if chars > NAME_CHARS_MAX {
             self.complain(
-                "",
+                Mistake::Name,
                 "metadata.name",
                 format!("the name has {chars} characters; at most {NAME_CHARS_MAX} can work, because decisions carry it as a label value"),
             );
@@ -447,12 +463,16 @@ impl Reader {
     }
 }
 
-fn prioritizer(configuration: &PrioritizerConfig) -> Result<Prioritizer, (&'static str, String)> {
+fn prioritizer(configuration: &PrioritizerConfig) -> Result<Prioritizer, (Mistake, &'static str, String)> {
     let Some(kind) = configuration.score_coordinate.as_ref().map_or_else(
         || configuration.name.as_ref().map(|_| ScoreCoordinateType::BuiltIn),
         |_| Some(configuration.score_type()),
     ) else {
-        return Err((".scoreCoordinate", "scoreCoordinate field is required".into()));
+        return Err((
+            Mistake::ScoreCoordinate,
+            ".scoreCoordinate",
+            "scoreCoordinate field is required".into(),
+        ));
     };
     match kind {
         ScoreCoordinateType::BuiltIn | ScoreCoordinateType::BuildIn => {
@@ -460,6 +480,7 @@ fn prioritizer(configuration: &PrioritizerConfig) -> Result<Prioritizer, (&'stat
             Prioritizer::built_in(name).ok_or_else(|| {
                 let known = Prioritizer::BUILT_IN.join(", ");
                 (
+                    Mistake::BuiltIn,
                     ".scoreCoordinate.builtIn",
                     format!("incorrect builtin prioritizer: {name}; allowed are {known}"),
                 )
@@ -468,13 +489,18 @@ fn prioritizer(configuration: &PrioritizerConfig) -> Result<Prioritizer, (&'stat
         ScoreCoordinateType::AddOn => {
             let add_on =
                 configuration.score_coordinate.as_ref().and_then(|coordinate| coordinate.add_on.as_ref());
-            let add_on = add_on.ok_or((".scoreCoordinate.addOn", "addOn should not be empty".to_owned()))?;
+            let add_on = add_on.ok_or((
+                Mistake::AddOn,
+                ".scoreCoordinate.addOn",
+                "addOn should not be empty".to_owned(),
+            ))?;
             Ok(Prioritizer::AddOn {
                 resource: add_on.resource_name.as_str().into(),
                 score: add_on.score_name.as_str().into(),
             })
         }
         ScoreCoordinateType::Other(other) => Err((
+            Mistake::ScoreType,
             ".scoreCoordinate.type",
             format!("incorrect score coordinate type: {other}; allowed are \"BuiltIn\" and \"AddOn\""),
         )),

@@ -5,14 +5,16 @@ use std::sync::Arc;
 
 use roaring::RoaringBitmap;
 
+use super::compile::Complaint;
 use super::decision::{Cause, Decision, Group, NextChange, Outcome, Pick};
 use super::feasible::{feasible, holds, members};
 use super::group::group;
+use super::mistake::Mistake;
 use super::ranking::{Ranked, Ranking, best};
 use super::rule::Rule;
 use super::score::Scorer;
 use super::spread::Spreader;
-use crate::model::{Entry, Holdings, Model, PlacementId, Slot};
+use crate::model::{ALLOWANCE, Entry, FREE_SHARE, Holdings, Model, PlacementId, Slot};
 use crate::moment::Moment;
 use crate::taint::ClusterEffect;
 
@@ -29,7 +31,7 @@ pub(crate) fn decide(
         return None;
     }
     let own = model.decisions.of(&entry.key);
-    let complaints = entry.rule.as_ref().err().cloned().unwrap_or_default();
+    let complaints = entry.rule.as_ref().err().cloned().unwrap_or_else(|| overspending(model, entry));
     let nothing = |outcome| Decision {
         outcome,
         complaints: complaints.clone(),
@@ -46,17 +48,14 @@ pub(crate) fn decide(
         let asked = entry.asked.iter().map(ToString::to_string).collect();
         return Some(nothing(Outcome::NoIntersection { asked }));
     }
-    let rule = match (&entry.rule, &entry.eligible.broken) {
-        (Ok(rule), None) => rule,
-        (Err(complaints), _) => {
-            let why = complaints.first().map(|first| format!("{}: {}", first.path, first.message));
-            return Some(keep(model, entry, own, why.unwrap_or_default(), nothing(Outcome::Decided)));
-        }
-        (Ok(_), Some((set, why))) => {
-            let why = format!("ManagedClusterSet {set}: {why}");
-            return Some(keep(model, entry, own, why, nothing(Outcome::Decided)));
-        }
+    let (Ok(rule), []) = (&entry.rule, &*complaints) else {
+        let why = complaints.first().map(|first| format!("{}: {}", first.path, first.message));
+        return Some(keep(model, entry, own, why.unwrap_or_default(), nothing(Outcome::Decided)));
     };
+    if let Some((set, why)) = &entry.eligible.broken {
+        let why = format!("ManagedClusterSet {set}: {why}");
+        return Some(keep(model, entry, own, why, nothing(Outcome::Decided)));
+    }
     // Rare enough to look for only when nothing would be selected anyway.
     let sets_empty = || members(model, entry).is_empty();
     let sets = || entry.eligible.sets.iter().map(|(set, _)| set.clone()).collect();
@@ -66,6 +65,23 @@ pub(crate) fn decide(
     }
     decision.unscheduled = rule.count.map_or(0, |count| count.saturating_sub(decision.picks.len()));
     Some(decision)
+}
+
+/// Predicates of which nobody knows whom they match, because their expressions cost too much. The words do not depend on
+/// the fleet, so that a cluster more or less is nothing to write about.
+fn overspending(model: &Model, entry: &Entry) -> Arc<[Complaint]> {
+    let spent = entry.terms.iter().enumerate().filter(|(_, term)| model.terms.get(**term).is_spent());
+    let complain = |(index, _)| Complaint {
+        path: format!("spec.predicates[{index}].requiredClusterSelector.celSelector"),
+        message: format!(
+            "the expressions cost too much across the fleet: beyond {FREE_SHARE} units for each cluster, all clusters \
+             together may cost {ALLOWANCE}; narrow the clusters by labels, claims or names in the same predicate, or \
+             write cheaper expressions"
+        ),
+        plugin: Mistake::PredicateCost.plugin(),
+        mistake: Some(Mistake::PredicateCost),
+    };
+    spent.map(complain).collect()
 }
 
 fn select(

@@ -39,7 +39,7 @@ pub(crate) fn group(model: &Model, rule: &Rule, mut selected: Vec<Ranked>) -> (V
     };
     let lens = model.lens();
     for (name, term) in &rule.groups.named {
-        let mut members = selected.extract_if(.., |ranked| lens.matches(term, ranked.slot, &mut None));
+        let mut members = selected.extract_if(.., |ranked| lens.passes_screen(term, ranked.slot));
         close(name, &mut members);
     }
     let nameless: Arc<str> = Arc::from("");

@@ -18,6 +18,7 @@ mod decide;
 mod decision;
 mod feasible;
 mod group;
+mod mistake;
 mod note;
 mod publish;
 mod ranking;
@@ -29,6 +30,7 @@ mod transition;
 
 pub use compile::{Complaint, DETAILS_ANNOTATION, compile};
 pub use decision::{Cause, Decision, Group, NextChange, Outcome, Pick};
+pub use mistake::Mistake;
 pub use publish::{Published, publish};
 pub use rule::{Details, GroupSize, Groups, Order, Prioritizer, Rule, SpreadTerm, Topology};
 pub use spread::Obstacle;

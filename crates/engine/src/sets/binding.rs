@@ -43,6 +43,7 @@ mod tests {
         binding
     }
 
+    /// Upstream: hub/managedclustersetbinding/controller_test.go "TestSync: bound clusterset".
     #[test]
     fn a_binding_to_a_set_that_exists_is_bound() {
         let condition = bound_condition(&binding(), true, Moment::from_second(5)).unwrap();
@@ -53,12 +54,14 @@ mod tests {
         assert_eq!(condition.observed_generation, Some(1));
     }
 
+    /// Upstream: hub/managedclustersetbinding/controller_test.go "TestSync: no clusterset".
     #[test]
     fn a_binding_to_no_set_says_so() {
         let condition = bound_condition(&binding(), false, Moment::from_second(5)).unwrap();
         assert_eq!((&*condition.status, &*condition.reason), ("False", "ClusterSetNotFound"));
     }
 
+    /// Upstream: hub/managedclustersetbinding/controller_test.go "TestSync: no update".
     #[test]
     fn a_binding_that_says_so_already_is_left_alone() {
         let mut said = binding();

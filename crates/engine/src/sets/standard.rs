@@ -113,6 +113,10 @@ mod tests {
         set
     }
 
+    /// Upstream: managedclusterset/default_managedclusterset_controller_test.go "TestSyncDefaultClusterSet: sync
+    /// deleted default cluster set".
+    /// Upstream: managedclusterset/global_managedclusterset_controller_test.go "TestSyncGlobalClusterSet: sync deleted
+    /// global cluster set".
     #[test]
     fn a_missing_set_is_created_as_it_should_be() {
         assert_eq!(
@@ -125,6 +129,10 @@ mod tests {
         );
     }
 
+    /// Upstream: managedclusterset/default_managedclusterset_controller_test.go "TestSyncDefaultClusterSet: sync
+    /// default cluster set".
+    /// Upstream: managedclusterset/global_managedclusterset_controller_test.go "TestSyncGlobalClusterSet: sync global
+    /// cluster set".
     #[test]
     fn a_set_as_it_should_be_is_left_alone() {
         for which in StandardSet::ALL {
@@ -142,6 +150,14 @@ mod tests {
         assert_eq!(StandardSet::Global.fix(Some(&global)), None);
     }
 
+    /// Upstream: managedclusterset/default_managedclusterset_controller_test.go "TestSyncDefaultClusterSet: sync edited
+    /// cluster selector in default cluster set", "TestSyncDefaultClusterSet: sync default cluster set with edited
+    /// managed namespaces - no rollback", "TestSyncDefaultClusterSet: sync default cluster set with edited cluster
+    /// selector and managed namespaces - only cluster selector rollback".
+    /// Upstream: managedclusterset/global_managedclusterset_controller_test.go "TestSyncGlobalClusterSet: sync edited
+    /// cluster selector in global cluster set", "TestSyncGlobalClusterSet: sync global cluster set with edited managed
+    /// namespaces - no rollback", "TestSyncGlobalClusterSet: sync global cluster set with edited cluster selector and
+    /// managed namespaces - only cluster selector rollback".
     #[test]
     fn an_edited_selector_is_rolled_back_and_nothing_else() {
         for which in StandardSet::ALL {
@@ -152,6 +168,10 @@ mod tests {
         assert!(StandardSet::Global.fix(Some(&global)).is_some(), "without a selector it has no cluster");
     }
 
+    /// Upstream: managedclusterset/default_managedclusterset_controller_test.go "TestSyncDefaultClusterSet: sync
+    /// default cluster set with disabled annotation".
+    /// Upstream: managedclusterset/global_managedclusterset_controller_test.go "TestSyncGlobalClusterSet: sync global
+    /// cluster set with disabled annotation".
     #[test]
     fn an_edited_set_whose_owner_asks_for_it_is_left_alone() {
         for which in StandardSet::ALL {
@@ -165,6 +185,8 @@ mod tests {
         }
     }
 
+    /// Upstream: managedclusterset/default_managedclusterset_controller_test.go "TestSyncDefaultClusterSet: sync
+    /// deleting default cluster set".
     #[test]
     fn a_set_on_its_way_out_is_left_alone() {
         for which in StandardSet::ALL {

@@ -26,7 +26,11 @@ fn settle(fleet: Fleet, request: &Request) -> (World, Published) {
     (world, published)
 }
 
-/// TestNewSatisfiedCondition and the conditions of TestSchedulingController_sync
+/// Upstream: scheduling_controller_test.go "TestNewSatisfiedCondition", "TestNewMisconfiguredCondition: Misconfigured
+/// is false when status is success", "TestSchedulingController_sync: placement satisfied",
+/// "TestSchedulingController_sync: placement unsatisfied", "TestSchedulingController_sync: placement missing
+/// managedclustersetbindings", "TestSchedulingController_sync: placement all managedclustersets empty",
+/// "TestSchedulingController_sync: placement no cluster matches".
 #[test]
 fn every_case_of_satisfaction() {
     let some = || fleet().clusters(["a", "b", "c"]);
@@ -74,8 +78,8 @@ fn every_case_of_satisfaction() {
     }
 }
 
-/// TestNewMisconfiguredCondition: Misconfigured is true; placement_test.go: Should schedule successfully once
-/// MisConfigured is fixed
+/// Upstream: scheduling_controller_test.go "TestNewMisconfiguredCondition: Misconfigured is true".
+/// Upstream: integration/placement/placement_test.go "Should schedule successfully once MisConfigured is fixed".
 #[test]
 fn a_mistake_at_first_selects_nobody_and_is_mended() {
     let wrong = web().number(1).tolerate("key1", "Exists", "value1");
@@ -93,7 +97,8 @@ fn a_mistake_at_first_selects_nobody_and_is_mended() {
     assert_eq!(published.decisions[0].decisions().len(), 1);
 }
 
-/// Upstream empties the decisions of a placement that can no longer be understood; ours keeps them.
+/// Others empty the decisions of a placement that can no longer be understood; ours keeps them.
+/// Upstream: defects "3".
 #[test]
 fn a_mistake_made_later_keeps_what_was_selected_and_every_mistake_is_told() {
     let good = web().number(2).label_group("canary", "stage", "canary");
@@ -227,6 +232,7 @@ fn a_score_limit_holds_back_scores_and_nothing_else() {
     assert_eq!(told.decisions[0].decisions()[0].available, Some(false), "that does not wait");
 }
 
+/// Upstream: defects "12".
 #[test]
 fn a_name_that_no_label_can_hold_is_told_without_a_slice_to_carry_it() {
     for (chars, slices, status) in [(63, 1, "False"), (64, 0, "True")] {

@@ -42,7 +42,10 @@ struct Case {
     unscheduled: usize,
 }
 
-/// TestSchedule
+/// Upstream: schedule_test.go "TestSchedule: new placement satisfied", "TestSchedule: new placement unsatisfied",
+/// "TestSchedule: placement with all decisions scheduled", "TestSchedule: placement with taint and toleration",
+/// "TestSchedule: placement with part of decisions scheduled", "TestSchedule: schedule to cluster with least
+/// decisions", "TestSchedule: do not schedule to other cluster even with least decisions".
 #[test]
 fn every_case_of_scheduling() {
     let other = PlacementKey::new("ns", "others");
@@ -115,7 +118,7 @@ fn every_case_of_scheduling() {
     }
 }
 
-/// TestSchedule: new placement misconfigured; TestFilterResults: what was filtered where
+/// Upstream: schedule_test.go "TestSchedule: new placement misconfigured", "TestFilterResults".
 #[test]
 fn each_stage_of_filtering_is_accounted_for() {
     let request = web().labelled("env", "prod");
@@ -133,7 +136,8 @@ fn each_stage_of_filtering_is_accounted_for() {
     );
 }
 
-/// placement_test.go: Should re-create placementdecisions successfully once selected clusters are terminating
+/// Upstream: integration/placement/placement_test.go "Should re-create placementdecisions successfully once selected
+/// clusters are terminating".
 #[test]
 fn a_cluster_on_its_way_out_is_left() {
     let mut world = numbered(5).placement(&web()).world();
@@ -143,7 +147,7 @@ fn a_cluster_on_its_way_out_is_left() {
     assert_eq!(world.selected(&web().key(), at(0)), ["cluster1", "cluster2", "cluster4", "cluster5"]);
 }
 
-/// placement_test.go: Should create empty placementdecision when no cluster selected
+/// Upstream: integration/placement/placement_test.go "Should create empty placementdecision when no cluster selected".
 #[test]
 fn without_a_binding_there_is_one_empty_slice() {
     let mut world = bare().cluster("a").placement(&web()).world();
@@ -154,7 +158,8 @@ fn without_a_binding_there_is_one_empty_slice() {
     assert_eq!(published.status.decision_groups.unwrap()[0].cluster_count, Some(0));
 }
 
-/// placement_test.go: Should schedule successfully once spec.NumberOfClusters is reduced; ...is increased
+/// Upstream: integration/placement/placement_test.go "Should schedule successfully once spec.NumberOfClusters is
+/// reduced", "Should schedule successfully once spec.NumberOfClusters is increased".
 #[test]
 fn the_number_may_be_reduced_and_raised() {
     let mut world = numbered(10).placement(&web().number(5)).world();
@@ -167,9 +172,9 @@ fn the_number_may_be_reduced_and_raised() {
     assert!(four.len() == 4 && four.iter().all(|name| eight.contains(name)), "{four:?} of {eight:?}");
 }
 
-/// placement_test.go: Should schedule successfully once clusters belong to labelselector clusterset are
-/// added/deleted; ...belong to global(empty labelselector) clusterset are added/deleted; Should be satisfied once new
-/// clusters are added
+/// Upstream: integration/placement/placement_test.go "Should schedule successfully once clusters belong to
+/// labelselector clusterset are added/deleted", "Should schedule successfully once clusters belong to global(empty
+/// labelselector) clusterset are added/deleted)", "Should be satisfied once new clusters are added".
 #[test]
 fn clusters_of_label_sets_come_and_go() {
     let by_label =
@@ -188,7 +193,8 @@ fn clusters_of_label_sets_come_and_go() {
     }
 }
 
-/// placement_test.go: Should schedule successfully once new clusterset is bound: five and three for ten
+/// Five and three for ten.
+/// Upstream: integration/placement/placement_test.go "Should schedule successfully once new clusterset is bound".
 #[test]
 fn more_sets_help_as_far_as_they_have_clusters() {
     let set = |fleet: Fleet, name: &str, count: usize| {
@@ -202,8 +208,8 @@ fn more_sets_help_as_far_as_they_have_clusters() {
     assert_eq!(world.decide(&web().key(), at(0)).unwrap().unscheduled, 2);
 }
 
-/// predicate_test.go: Should schedule placement successfully once spec.Predicates LabelSelector changes;
-/// ...ClaimSelector changes
+/// Upstream: integration/placement/predicate_test.go "Should schedule placement successfully once spec.Predicates
+/// LabelSelector changes", "Should schedule placement successfully once spec.Predicates ClaimSelector changes".
 #[test]
 fn predicates_may_be_added_and_changed() {
     let ground = fleet()
@@ -221,7 +227,8 @@ fn predicates_may_be_added_and_changed() {
     assert_eq!(world.selected(&web().key(), at(0)), ["b"]);
 }
 
-/// e2e: Should schedule successfully: placements there tolerate unreachable clusters with the operator left out
+/// The placements there tolerate unreachable clusters with the operator left out.
+/// Upstream: e2e/placement_test.go "Should schedule successfully".
 #[test]
 fn a_toleration_without_operator_and_value_meets_the_taint_of_unreachable_clusters() {
     let key = berth_api::names::system_taint::UNREACHABLE;
@@ -233,7 +240,7 @@ fn a_toleration_without_operator_and_value_meets_the_taint_of_unreachable_cluste
     assert_eq!(decided(ground, &request), ((1..=5).map(|number| format!("c{number}")).collect(), 5));
 }
 
-/// TestSchedulingController_sync: placement status not changed
+/// Upstream: scheduling_controller_test.go "TestSchedulingController_sync: placement status not changed".
 #[test]
 fn the_same_world_twice_gives_the_same_status() {
     let mut world = numbered(3).placement(&web().number(2)).world();

@@ -48,7 +48,12 @@ fn staged() -> Fleet {
 
 type Wanted = &'static [(&'static str, &'static [&'static str])];
 
-/// TestBind and TestSchedulingController_sync, the cases about groups.
+/// Upstream: scheduling_controller_test.go "TestBind: create single placementdecision", "TestBind: create empty
+/// placementdecision", "TestBind: create placementdecision with canary group strategy", "TestBind: create
+/// placementdecision when no cluster selected by canary group strategy", "TestBind: create placementdecision with
+/// multiple group strategy", "TestBind: create placementdecision with only cluster per decision group",
+/// "TestSchedulingController_sync: placement with canary group strategy", "TestSchedulingController_sync: placement
+/// with multiple group strategy", "TestSchedulingController_sync: placement with only cluster per decision group".
 #[test]
 fn every_case_of_groups() {
     let cases: Vec<(&str, Fleet, Request, Wanted)> = vec![
@@ -124,6 +129,7 @@ fn every_case_of_groups() {
     }
 }
 
+/// Upstream: defects "13".
 #[test]
 fn a_text_that_is_no_percentage_is_a_mistake() {
     for text in ["50", "x%", "%", "", "5 %"] {
@@ -145,8 +151,8 @@ fn a_group_selector_that_cannot_be_understood_is_a_mistake() {
     assert!(decision.complaints[0].path.contains("decisionGroups[0].groupClusterSelector"));
 }
 
-/// upstream: placement_test.go: Should create multiple placementdecisions once scheduled; TestBind: create multiple
-/// placementdecisions
+/// Upstream: integration/placement/placement_test.go "Should create multiple placementdecisions once scheduled".
+/// Upstream: scheduling_controller_test.go "TestBind: create multiple placementdecisions".
 #[test]
 fn a_hundred_and_one_clusters_take_two_slices_of_one_group() {
     let names: Vec<String> = (0..=DECISIONS_PER_SLICE_MAX).map(|number| format!("c{number:03}")).collect();
@@ -195,7 +201,7 @@ fn a_slice_says_whose_it_is() {
     );
 }
 
-/// upstream: TestBind: no change
+/// Upstream: scheduling_controller_test.go "TestBind: no change".
 #[test]
 fn what_is_written_already_is_published_as_it_is() {
     let request = web().label_group("canary", "stage", "canary");
@@ -206,8 +212,8 @@ fn what_is_written_already_is_published_as_it_is() {
     assert_eq!(first.status, again.status, "not even the times of conditions move");
 }
 
-/// upstream: TestBind: delete redundant placementdecisions; delete all placementdecisions and leave one empty
-/// placementdecision; update one of placementdecisions
+/// Upstream: scheduling_controller_test.go "TestBind: delete redundant placementdecisions", "TestBind: delete all
+/// placementdecisions and leave one empty placementdecision", "TestBind: update one of placementdecisions".
 #[test]
 fn slices_that_are_no_longer_needed_are_left_out() {
     let names: Vec<String> = (0..250).map(|number| format!("c{number:03}")).collect();
@@ -222,7 +228,7 @@ fn slices_that_are_no_longer_needed_are_left_out() {
     assert_eq!(world.decisions.len(), 1);
 }
 
-/// upstream: placement_test.go: Should update the decision group once clusters added/deleted
+/// Upstream: integration/placement/placement_test.go "Should update the decision group once clusters added/deleted".
 #[test]
 fn groups_follow_the_clusters_that_come_and_go_without_gaps() {
     let request = web().per_group(2).label_group("canary", "stage", "canary");
@@ -246,7 +252,8 @@ fn groups_follow_the_clusters_that_come_and_go_without_gaps() {
     assert_eq!(listed(&now(&mut world)), [("", vec![])]);
 }
 
-/// upstream: placement_test.go: Should re-create placementdecisions successfully once placementdecisions are deleted
+/// Upstream: integration/placement/placement_test.go "Should re-create placementdecisions successfully once
+/// placementdecisions are deleted".
 #[test]
 fn a_slice_that_somebody_deletes_is_decided_again() {
     let mut world = staged().placement(&web()).world();

@@ -7,10 +7,12 @@
 mod accounts;
 mod conditions;
 mod conformance;
+mod costs;
 mod fixtures;
 mod golden;
 mod groups;
 mod hostile;
+mod impact;
 mod naive;
 mod notes;
 mod predicates;

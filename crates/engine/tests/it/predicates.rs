@@ -42,6 +42,21 @@ fn cel(expressions: &[&str]) -> Value {
     json!({ "celExpressions": expressions })
 }
 
+/// Upstream: plugins/predicate/predicate_test.go "TestMatchWithClusterPredicates: match with label",
+/// "TestMatchWithClusterPredicates: match with claim", "TestMatchWithClusterPredicates: match with both label and
+/// claim", "TestMatchWithClusterPredicates: match with multiple predicates", "TestMatchWithClusterPredicates: match
+/// with CEL expression on labels", "TestMatchWithClusterPredicates: match with CEL expression on claims",
+/// "TestMatchWithClusterPredicates: match with CEL score expression", "TestMatchWithClusterPredicates: match with
+/// multiple CEL expressions", "TestMatchWithClusterPredicates: match with CEL expression and other selectors",
+/// "TestMatchWithClusterPredicates: empty CEL expressions".
+/// Upstream: clusters_test.go "TestMatches: match with label", "TestMatches: not match with label", "TestMatches: match
+/// with claim", "TestMatches: not match with claim", "TestMatches: match with both label and claim", "TestMatches: not
+/// match with both label and claim", "TestMatches: match with CEL expression", "TestMatches: not match with CEL
+/// expression", "TestMatches: match with CEL expression and label", "TestMatches: not match with CEL expression and
+/// label".
+/// Upstream: cel_test.go "TestCELSelector: valid expression matches", "TestCELSelector: valid expression no match",
+/// "TestCELSelector: multiple expressions all match", "TestCELSelector: multiple expressions one fails",
+/// "TestCELSelector: empty expressions".
 #[test]
 fn every_case_of_predicates() {
     let cases = [
@@ -179,8 +194,9 @@ fn a_predicate_in_the_form_of_the_first_draft_is_understood() {
     assert_eq!(ground().selected(&claims, 0), ["metal"]);
 }
 
-/// upstream: TestMatchWithClusterPredicates: invalid CEL expression; TestCELSelector: invalid expression;
-/// TestMatches: invalid CEL expression
+/// Upstream: plugins/predicate/predicate_test.go "TestMatchWithClusterPredicates: invalid CEL expression".
+/// Upstream: cel_test.go "TestCELSelector: invalid expression".
+/// Upstream: clusters_test.go "TestMatches: invalid CEL expression".
 #[test]
 fn what_cannot_be_understood_is_told_and_selects_nobody_new() {
     let cases = [
@@ -211,7 +227,7 @@ fn what_cannot_be_understood_is_told_and_selects_nobody_new() {
     }
 }
 
-/// upstream: TestCELSelector: multiple expressions running out of cost budget
+/// Upstream: cel_test.go "TestCELSelector: multiple expressions running out of cost budget".
 #[test]
 fn an_expression_that_costs_too_much_matches_nobody() {
     let nested = "[1,2,3,4,5,6,7,8,9,10].all(a, [1,2,3,4,5,6,7,8,9,10].all(b, [1,2,3,4,5,6,7,8,9,10].all(c, \
@@ -223,14 +239,16 @@ fn an_expression_that_costs_too_much_matches_nobody() {
     assert!(failures.contains("error: "), "the reason is kept: {failures}");
 }
 
-/// upstream: TestGetClusterClaims: convert cluster claim; convert empty cluster claim
+/// Upstream: clusters_test.go "TestGetClusterClaims".
 #[test]
 fn claims_are_asked_by_name_and_no_claims_have_no_values() {
     let request = web().predicate(json!({"claimSelector": claim("version", "Exists", &[])}));
     assert_eq!(ground().selected(&request, 0), ["cloud"]);
 }
 
-/// upstream: predicate_test.go: Should schedule placement successfully once spec.Predicates CelSelector changes
+/// Upstream: integration/placement/predicate_test.go "Should schedule placement successfully once spec.Predicates
+/// CelSelector changes".
+/// Upstream: defects "7".
 #[test]
 fn a_score_in_an_expression_decides_as_long_as_it_is_valid_and_as_soon_as_it_changes() {
     let request = web().cel(&[r#"managedCluster.scores("demo").exists(s, s.name == "cpu" && s.value > 80)"#]);

@@ -24,7 +24,7 @@ fn other(name: &str) -> PlacementKey {
     PlacementKey::new("elsewhere", name)
 }
 
-/// TestScoreClusterWithSteady (plugins/balance)
+/// Upstream: balance_test.go "TestScoreClusterWithSteady".
 #[test]
 fn balance_counts_the_decisions_of_others() {
     let request = web().exact(&[("Balance", 1)]);
@@ -81,7 +81,7 @@ fn balance_measures_by_the_busiest_cluster_whether_it_can_be_selected_or_not() {
     }
 }
 
-/// TestScoreClusterWithSteady (plugins/steady)
+/// Upstream: steady_test.go "TestScoreClusterWithSteady".
 #[test]
 fn steady_prefers_what_is_selected() {
     let request = web().exact(&[("Steady", 1)]);
@@ -100,7 +100,7 @@ fn steady_prefers_what_is_selected() {
     );
 }
 
-/// TestScoreClusterWithResource
+/// Upstream: resource_test.go "TestScoreClusterWithResource".
 #[test]
 fn resources_are_measured_between_the_least_and_the_most() {
     for (name, amount) in [("CPU", ["10", "7", "9"]), ("Memory", ["10Gi", "7Gi", "9Gi"])] {
@@ -162,7 +162,7 @@ fn an_amount_without_a_capacity_is_not_measured() {
     assert_eq!(totals, [("a", Some(100)), ("b", Some(0))]);
 }
 
-/// TestScoreClusterWithAddOn
+/// Upstream: addon_test.go "TestScoreClusterWithAddOn".
 #[test]
 fn add_on_scores_count_while_they_are_valid() {
     let request = web().exact(&[("AddOn/demo/cpu", 1)]);
@@ -225,7 +225,9 @@ fn a_score_that_changes_touches_only_those_who_rank_by_it() {
     assert_eq!(world.apply(score("nobody")), [], "the score of a cluster that is not there");
 }
 
-/// TestSchedule and TestFilterResults, with the arithmetic of each policy.
+/// With the arithmetic of each policy.
+/// Upstream: schedule_test.go "TestSchedule: placement with empty Prioritizer Policy", "TestSchedule: placement with
+/// additive Prioritizer Policy", "TestSchedule: placement with exact Prioritizer Policy".
 #[test]
 fn policies_weigh_what_they_name() {
     let ground = || {
@@ -306,8 +308,8 @@ fn policies_that_cannot_be_understood_say_what_is_wrong() {
     );
 }
 
-/// upstream: TestSchedule: schedule to cluster with least decisions; do not schedule to other cluster even with
-/// least decisions
+/// Upstream: schedule_test.go "TestSchedule: schedule to cluster with least decisions", "TestSchedule: do not schedule
+/// to other cluster even with least decisions".
 #[test]
 fn by_default_a_new_placement_goes_where_fewest_are_and_an_old_one_stays() {
     let request = web().number(1);
@@ -320,8 +322,8 @@ fn by_default_a_new_placement_goes_where_fewest_are_and_an_old_one_stays() {
     assert_eq!(fleet().decided(&request.key(), &["a"]).selected(&request, 0), ["c"]);
 }
 
-/// upstream: prioritizer_test.go: Should keep steady successfully even placementdecisions' balance and cluster
-/// situation changes
+/// Upstream: integration/placement/prioritizer_test.go "Should keep steady successfully even placementdecisions'
+/// balance and cluster situation changes".
 #[test]
 fn three_times_steady_outweighs_the_rest() {
     let request = web().number(2).additive(&[("Steady", 3)]);
@@ -334,7 +336,7 @@ fn three_times_steady_outweighs_the_rest() {
     assert_eq!(world.selected(&request.key(), at(0)), ["a", "b"]);
 }
 
-/// upstream: prioritizer_test.go: Should schedule successfully based on SchedulePolicy balance
+/// Upstream: integration/placement/prioritizer_test.go "Should schedule successfully based on SchedulePolicy balance".
 #[test]
 fn twice_balance_avoids_a_cluster_that_another_holds() {
     let request = web().number(2).exact(&[("Balance", 2), ("ResourceAllocatableCPU", 1)]);
@@ -349,7 +351,8 @@ fn twice_balance_avoids_a_cluster_that_another_holds() {
     assert_eq!(fleet.selected(&request, 0), ["b", "c"]);
 }
 
-/// upstream: prioritizer_test.go: Should re-schedule successfully once a new cluster with resources added/deleted
+/// Upstream: integration/placement/prioritizer_test.go "Should re-schedule successfully once a new cluster with
+/// resources added/deleted".
 #[test]
 fn a_richer_cluster_takes_the_place_of_a_poorer_one_and_gives_it_back() {
     let request = web().number(1).exact(&[("ResourceAllocatableCPU", 1)]);

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use berth_api::names::label;
 use berth_api::placement_decision::DECISIONS_PER_SLICE_MAX;
+use berth_engine::explain::{explain, explain_as_if};
 use berth_engine::select::{Decision, Outcome};
 use berth_engine::{Delta, Moment, PlacementKey};
 use proptest::prelude::*;
@@ -117,6 +118,61 @@ proptest! {
         for key in placement_keys() {
             same_lines(world.rendered(&key, at(now)), anew.rendered(&key, at(now)))?;
         }
+    }
+
+    #[test]
+    fn questions_about_placements_that_are_not_there_change_nothing(
+        deltas in any_world(Breadth::Full),
+        history in prop::collection::vec(
+            (any_step(Breadth::Full), prop::option::of((any_request(Breadth::Full), prop::bool::ANY))),
+            0..30,
+        ),
+    ) {
+        let (mut world, mut asked) = (World::of(deltas.0.clone()), World::of(deltas.0));
+        let mut now = 0;
+        for (step, question) in history {
+            let time: Vec<Vec<PlacementKey>> = [&mut world.model, &mut asked.model]
+                .map(|model| model.advance(at(now)).keys(model).cloned().collect())
+                .into();
+            prop_assert_eq!(&time[0], &time[1], "touched by time");
+            if let Some((Request(mut placement), is_other)) = question {
+                if is_other {
+                    placement.metadata.name = Some("nobody".into());
+                }
+                let account = explain_as_if(&mut asked.model, &placement, None, at(now));
+                let idle = placement.is_deleting() || placement.is_scheduling_disabled();
+                prop_assert_eq!(account.is_none(), idle);
+            }
+            match step {
+                Step::Change(delta) => prop_assert_eq!(world.apply(delta.clone()), asked.apply(delta)),
+                Step::Clock(seconds) => now = seconds,
+                Step::Decide(key) => prop_assert_eq!(world.decide(&key, at(now)), asked.decide(&key, at(now))),
+                Step::Settle(key) => {
+                    let (one, other) = (world.settle(&key, at(now)), asked.settle(&key, at(now)));
+                    prop_assert_eq!(one.map(|one| one.decisions), other.map(|other| other.decisions));
+                }
+            }
+        }
+        prop_assert_eq!(
+            world.model.placements().collect::<Vec<_>>(),
+            asked.model.placements().collect::<Vec<_>>()
+        );
+        for key in placement_keys() {
+            same_lines(world.rendered(&key, at(now)), asked.rendered(&key, at(now)))?;
+        }
+    }
+
+    #[test]
+    fn a_placement_explained_before_it_is_made_is_explained_the_same_afterwards(
+        deltas in any_world(Breadth::Full),
+        request in any_request(Breadth::Full),
+        now in any_time(),
+    ) {
+        let mut world = World::of(deltas.0);
+        let before = explain_as_if(&mut world.model, &request.0, None, at(now));
+        world.apply(Delta::Placement(Box::new(request.0.clone())));
+        let after = explain(&mut world.model, &request.key(), None, at(now));
+        prop_assert_eq!(before, after);
     }
 
     #[test]

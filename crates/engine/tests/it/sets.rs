@@ -31,7 +31,7 @@ fn outcome(fleet: Fleet, request: &Request) -> Outcome {
     fleet.placement(request).world().decide(&request.key(), at(0)).unwrap().outcome
 }
 
-/// TestGetValidManagedClusterSetBindings
+/// Upstream: scheduling_controller_test.go "TestGetValidManagedClusterSetBindings".
 #[test]
 fn a_binding_counts_if_its_set_exists() {
     assert_eq!(outcome(two_sets(), &web()), Outcome::NoBindings, "no bound clusterset");
@@ -40,6 +40,7 @@ fn a_binding_counts_if_its_set_exists() {
     assert_eq!(two_sets().bind("blue", "ns").selected(&web(), 0), ["b1", "b2"], "valid binding");
 }
 
+/// Upstream: defects "16".
 #[test]
 fn a_binding_that_names_another_set_than_itself_grants_nothing() {
     let mut world = two_sets().bind("blue", "ns").placement(&web()).world();
@@ -51,7 +52,7 @@ fn a_binding_that_names_another_set_than_itself_grants_nothing() {
     assert_eq!(&*account.sets.ignored[0].binding, "blue", "and it is said why");
 }
 
-/// TestGetValidManagedClusterSets
+/// Upstream: scheduling_controller_test.go "TestGetValidManagedClusterSets".
 #[test]
 fn a_placement_draws_from_the_sets_it_names_and_may_use() {
     let bound = || two_sets().bind("blue", "ns").bind("green", "ns");
@@ -66,7 +67,11 @@ fn a_placement_draws_from_the_sets_it_names_and_may_use() {
     assert_eq!(outcome(bound(), &web().sets(&["nowhere"])), Outcome::NoIntersection { asked });
 }
 
-/// TestGetAvailableClusters
+/// Upstream: scheduling_controller_test.go "TestGetAvailableClusters: no clusterset", "TestGetAvailableClusters: select
+/// clusters from clustersets", "TestGetAvailableClusters: clusterset has no ClusterSelector",
+/// "TestGetAvailableClusters: clusterset has default ClusterSelector", "TestGetAvailableClusters: clusterset has Legacy
+/// set label ClusterSelector", "TestGetAvailableClusters: clusterset has labelSelector type ClusterSelector",
+/// "TestGetAvailableClusters: clusterset has labelSelector type ClusterSelector(select everything)".
 #[test]
 fn every_kind_of_set_has_its_members() {
     let cases: [(&str, Value, &[&str]); 8] = [
@@ -105,7 +110,8 @@ fn every_kind_of_set_has_its_members() {
     }
 }
 
-/// TestGetAvailableClusters: exclude clusters with deletion timestamp; clusterset is removed
+/// Upstream: scheduling_controller_test.go "TestGetAvailableClusters: exclude clusters with deletion timestamp",
+/// "TestGetAvailableClusters: clusterset is removed".
 #[test]
 fn clusters_that_are_being_deleted_and_sets_that_are_gone_do_not_count() {
     let fleet = two_sets().cluster("b1").in_set("blue").deleting().bind("blue", "ns").bind("green", "ns");
@@ -115,8 +121,8 @@ fn clusters_that_are_being_deleted_and_sets_that_are_gone_do_not_count() {
     assert_eq!(world.selected(&web().key(), at(0)), ["b2"]);
 }
 
-/// TestGetAvailableClusters: clusterset has invalid ClusterSelector. Upstream fails and tries again for ever; ours
-/// keeps what it had and says why.
+/// Where upstream fails and tries again for ever, ours keeps what it had and says why.
+/// Upstream: scheduling_controller_test.go "TestGetAvailableClusters: clusterset has invalid ClusterSelector".
 #[test]
 fn a_set_that_cannot_be_understood_keeps_what_was_selected() {
     let broken = json!({"selectorType": "LabelSelector", "labelSelector": {"matchExpressions": [{"key": "a", "operator": "Is"}]}});
@@ -139,6 +145,7 @@ fn a_set_that_cannot_be_understood_keeps_what_was_selected() {
     }
 }
 
+/// Upstream: defects "6".
 #[test]
 fn a_broken_set_concerns_only_those_who_draw_from_it() {
     let unconcerned = placement("ns", "unconcerned").sets(&["green"]);
@@ -152,9 +159,11 @@ fn a_broken_set_concerns_only_those_who_draw_from_it() {
     assert!(world.apply(cluster).contains(&unconcerned.key()));
 }
 
-/// upstream: placement_test.go: Should schedule successfully once new clusterset is bound; ...once a clusterset
-/// deleted/added; ...once a clustersetbinding deleted/added; the same with labelselector sets; Should be satisfied
-/// once new clusters are added; Should schedule placement successfully once spec.ClusterSets changes
+/// Upstream: integration/placement/placement_test.go "Should schedule successfully once new clusterset is bound",
+/// "Should schedule successfully once new labelselector clusterset is bound", "Should schedule successfully once a
+/// clusterset deleted/added", "Should schedule successfully once a labelselector clusterset deleted/added", "Should
+/// schedule successfully once a clustersetbinding deleted/added", "Should be satisfied once new clusters are added",
+/// "Should schedule placement successfully once spec.ClusterSets changes".
 #[test]
 fn sets_bindings_and_clusters_may_come_and_go_in_any_order() {
     let label_set =
@@ -207,7 +216,10 @@ fn cluster(name: &str, set: Option<&str>) -> Delta {
     fleet.objects[0].clone()
 }
 
-/// TestOnClusterChange, TestOnClusterUpdate, TestOnClusterDelete
+/// Upstream: cluster_event_handler_test.go "TestOnClusterChange: clusterset does not exist", "TestOnClusterChange:
+/// clusterset exists", "TestOnClusterUpdate: cluster belongs to no clusterset", "TestOnClusterUpdate: assign a cluster
+/// to a clusterset", "TestOnClusterUpdate: remove cluster from a clusterset", "TestOnClusterUpdate: label change only",
+/// "TestOnClusterUpdate: move cluster from one clusterset to another", "TestOnClusterDelete: cluster".
 #[test]
 fn a_cluster_touches_the_placements_of_its_sets() {
     let cases: [(&str, Delta, &[&str]); 9] = [
@@ -239,7 +251,8 @@ fn a_cluster_touches_the_placements_of_its_sets() {
     }
 }
 
-/// TestOnClusterChange: cluster blongs to multiple clusterset
+/// Upstream: cluster_event_handler_test.go "TestOnClusterChange: cluster blongs to multiple clusterset",
+/// "TestOnClusterUpdate: cluster blongs to multiple clusterset".
 #[test]
 fn a_cluster_of_several_sets_touches_the_placements_of_all() {
     let mut world = neighbours();
@@ -248,7 +261,12 @@ fn a_cluster_of_several_sets_touches_the_placements_of_all() {
     assert_eq!(touched(&mut world, cluster("x", Some("blue"))), keys(&["n1/p", "n2/p", "n3/any"]));
 }
 
-/// TestEnqueuePlacementsByClusterSet, TestEnqueuePlacementsByClusterSetBinding
+/// Upstream: enqueue_test.go "TestEnqueuePlacementsByClusterSet: enqueue placements in a namespace",
+/// "TestEnqueuePlacementsByClusterSet: clusterset selector type is LegacyClusterSetLabel",
+/// "TestEnqueuePlacementsByClusterSet: clusterset selector type is LabelSelector",
+/// "TestEnqueuePlacementsByClusterSetBinding: enqueue placements by clusterSetBinding",
+/// "TestEnqueuePlacementsByClusterSetBinding: on clustersetbinding change", "TestEnqueuePlacementsByClusterSetBinding:
+/// clusterset".
 #[test]
 fn a_set_and_a_binding_touch_the_placements_that_draw_from_it() {
     let by_label = bare().set_of("green", json!({})).objects[0].clone();
@@ -270,7 +288,8 @@ fn a_set_and_a_binding_touch_the_placements_that_draw_from_it() {
     assert_eq!(touched(&mut neighbours(), unused), keys(&[]));
 }
 
-/// TestEnqueuePlacementsByScore: ensueue score; only enqueue score with filtered placement
+/// Upstream: enqueue_test.go "TestEnqueuePlacementsByScore: ensueue score", "TestEnqueuePlacementsByScore: only enqueue
+/// score with filtered placement".
 #[test]
 fn a_score_touches_the_placements_that_rank_by_it_and_could_select_its_cluster() {
     let ranks = |namespace: &str| placement(namespace, "ranks").exact(&[("AddOn/demo/cpu", 1)]);

@@ -284,6 +284,8 @@ const MORE: &[Case] = &[
     case("keys and values are told apart by case", &["Key1=value1:NoSelect"], key1_value1, NEW, Refused),
 ];
 
+/// Upstream: taint_toleration_test.go "TestMatchWithClusterTaintToleration".
+/// Upstream: integration/placement/toleration_test.go "Should schedule successfully when taint/toleration matches".
 #[test]
 fn every_case_of_taint_and_toleration() {
     for Case { upstream, taints, tolerations, held, is } in CASES.iter().chain(MORE) {
@@ -306,7 +308,8 @@ fn every_case_of_taint_and_toleration() {
     }
 }
 
-/// upstream: TestMatchWithClusterTaintToleration: tanits match tolerations by toleration.TolerationSeconds
+/// Upstream: taint_toleration_test.go "TestMatchWithClusterTaintToleration: tanits match tolerations by
+/// toleration.TolerationSeconds".
 #[test]
 fn a_toleration_of_ten_seconds_holds_for_nine_and_not_for_ten() {
     let request = web().exists("key1").seconds(10);
@@ -321,7 +324,8 @@ fn a_toleration_of_ten_seconds_holds_for_nine_and_not_for_ten() {
     assert_eq!(world.selected(&request.key(), last_moment), ["a"], "it holds strictly before its end");
 }
 
-/// upstream: TestMatchWithClusterTaintToleration: placement requeue placement when expire toleration.TolerationSeconds
+/// Upstream: taint_toleration_test.go "TestMatchWithClusterTaintToleration: placement requeue placement when expire
+/// toleration.TolerationSeconds".
 #[test]
 fn the_next_change_is_the_earliest_end_among_selected_clusters() {
     let request = web().number(2).exists("key1").seconds(10).exists("key2").seconds(20);
@@ -455,7 +459,7 @@ fn avoidance_that_begins_later_is_announced() {
     assert_eq!(world.selected(&request.key(), at(10)), ["b"]);
 }
 
-/// upstream: toleration_test.go: Should schedule when taint/toleration effect matches
+/// Upstream: integration/placement/toleration_test.go "Should schedule when taint/toleration effect matches".
 #[test]
 fn a_new_bar_evicts_by_its_effect() {
     let request = web();
@@ -469,7 +473,7 @@ fn a_new_bar_evicts_by_its_effect() {
     }
 }
 
-/// upstream: toleration_test.go: Should reschedule when expire TolerationSeconds
+/// Upstream: integration/placement/toleration_test.go "Should reschedule when expire TolerationSeconds".
 #[test]
 fn tolerations_of_ten_and_twenty_seconds_end_in_that_order_and_a_new_taint_evicts_at_once() {
     let request = web().number(4).exists("key1").seconds(10).exists("key2").seconds(20);

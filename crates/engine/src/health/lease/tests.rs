@@ -63,6 +63,7 @@ fn stopped(verdict: LeaseVerdict) -> Option<Condition> {
     }
 }
 
+/// Upstream: hub/lease/controller_test.go "TestSync: sync unaccepted managed cluster".
 #[test]
 fn a_cluster_that_was_never_accepted_is_not_looked_at() {
     let stranger = ManagedCluster::new("c1");
@@ -70,6 +71,7 @@ fn a_cluster_that_was_never_accepted_is_not_looked_at() {
     assert_eq!(check(&stranger, &lease_renewed(-9000), 0), LeaseVerdict::NotManaged);
 }
 
+/// Upstream: hub/lease/controller_test.go "TestSync: there is no lease for a managed cluster".
 #[test]
 fn a_cluster_without_a_lease_gets_one_that_counts_from_now() {
     for accepted in ["True", "False"] {
@@ -87,6 +89,8 @@ fn a_cluster_without_a_lease_gets_one_that_counts_from_now() {
     }
 }
 
+/// Upstream: hub/lease/controller_test.go "TestSync: accepted managed cluster stop update lease", "TestSync: previously
+/// accepted managed cluster stop update lease".
 #[test]
 fn a_lease_that_is_no_longer_renewed_makes_the_cluster_unknown() {
     let denied = with(cluster(), condition::HUB_ACCEPTED, "False");
@@ -100,6 +104,9 @@ fn a_lease_that_is_no_longer_renewed_makes_the_cluster_unknown() {
     }
 }
 
+/// Upstream: hub/lease/controller_test.go "TestSync: managed cluster is available", "TestSync: sync previously accepted
+/// managed cluster", "TestRequeueTime: requeue for fresh lease - should use time until expiry for immediate detection",
+/// "TestRequeueTime: requeue for recently renewed lease - should check just before expiry".
 #[test]
 fn a_renewed_lease_is_fresh_until_five_durations_later_and_not_a_microsecond_longer() {
     let lease = lease_renewed(-240);
@@ -121,6 +128,7 @@ fn a_short_lease_duration_counts_and_a_senseless_one_reads_as_a_minute() {
     assert!(matches!(check(&cluster, &lease_renewed(0), 0), LeaseVerdict::Fresh { .. }));
 }
 
+/// Upstream: hub/lease/controller_test.go "TestSync: managed cluster is deleting".
 #[test]
 fn a_cluster_on_its_way_out_without_a_lease_is_unknown_at_once() {
     let mut leaving = cluster();
@@ -130,6 +138,7 @@ fn a_cluster_on_its_way_out_without_a_lease_is_unknown_at_once() {
     assert_eq!(check(&leaving, &lease_renewed(0), 0), LeaseVerdict::Fresh { until: at(300) });
 }
 
+/// Upstream: hub/lease/controller_test.go "TestSync: managed cluster is unknown".
 #[test]
 fn a_cluster_known_to_be_unknown_is_not_written_again_whatever_the_reason() {
     let unknown = with(cluster(), condition::AVAILABLE, "Unknown");

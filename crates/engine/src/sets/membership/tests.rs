@@ -44,6 +44,7 @@ fn is(status: &str, reason: &str, message: &str) -> (String, String, String) {
     (status.into(), reason.into(), message.into())
 }
 
+/// Upstream: hub/managedclusterset/controller_test.go "TestSyncClusterSet: sync a legacy clusterset".
 #[test]
 fn an_exclusive_set_has_the_clusters_that_name_it() {
     assert_eq!(said(&exclusive("blue")), is("False", "ClustersSelected", "1 ManagedClusters selected"));
@@ -51,6 +52,8 @@ fn an_exclusive_set_has_the_clusters_that_name_it() {
     assert_eq!(said(&legacy), is("False", "ClustersSelected", "1 ManagedClusters selected"));
 }
 
+/// Upstream: hub/managedclusterset/controller_test.go "TestSyncClusterSet: sync a empty cluster set",
+/// "TestSyncClusterSet: sync a legacy clusterset, and no cluster matched".
 #[test]
 fn a_set_that_no_cluster_names_is_empty() {
     let mut all = Memberships::default();
@@ -63,12 +66,14 @@ fn a_set_that_no_cluster_names_is_empty() {
     );
 }
 
+/// Upstream: hub/managedclusterset/controller_test.go "TestSyncClusterSet: sync a labelselector clusterset".
 #[test]
 fn a_selector_set_has_the_clusters_that_match() {
     let acme = selecting("blue", &json!({"matchLabels": {"vendor": "acme"}}));
     assert_eq!(said(&acme), is("False", "ClustersSelected", "2 ManagedClusters selected"));
 }
 
+/// Upstream: hub/managedclusterset/controller_test.go "TestSyncClusterSet: sync a global clusterset".
 #[test]
 fn a_set_with_an_empty_selector_has_every_cluster() {
     assert_eq!(
@@ -77,12 +82,15 @@ fn a_set_with_an_empty_selector_has_every_cluster() {
     );
 }
 
+/// Upstream: hub/managedclusterset/controller_test.go "TestSyncClusterSet: sync a label clusterset with no
+/// labelselector specified(no cluster matched)".
 #[test]
 fn a_selector_set_without_a_selector_has_none() {
     let none = set("blue", &json!({"selectorType": "LabelSelector"}));
     assert_eq!(said(&none), is("True", "NoClusterMatched", "No ManagedCluster selected"));
 }
 
+/// Upstream: hub/managedclusterset/controller_test.go "TestSyncClusterSet: ignore any other clusterset".
 #[test]
 fn a_set_that_cannot_be_understood_says_so_and_spoils_no_other() {
     let (status, reason, message) = said(&set("blue", &json!({"selectorType": "SingleClusterLabel"})));
@@ -110,6 +118,7 @@ fn a_set_that_says_so_already_or_is_on_its_way_out_is_left_alone() {
     assert_eq!(empty_condition(&told, Ok(4), Moment::from_second(2)), None);
 }
 
+/// Upstream: hub/managedclusterset/controller_test.go "TestEnqueueUpdateClusterClusterSet", "TestGetDiffClustersets".
 #[test]
 fn a_cluster_that_moves_touches_the_set_it_left_and_the_set_it_joined() {
     let mut all = Memberships::default();
