@@ -9,11 +9,13 @@ use std::sync::{Arc, LazyLock};
 
 use berth_cel::{
     Bindings, Budget, Env, EvalError, HostFunction, LIST_CREATE_COST, MAP_CREATE_COST, PER_CALL_COST_LIMIT,
-    PER_OBJECT_COST_BUDGET, Program, SELECT_COST, Type, Value, parse_json,
+    PER_OBJECT_COST_BUDGET, Program, SELECT_COST, Type, Value, WORK_LIMIT, parse_json,
 };
 
 /// The variable expressions know.
 const VARIABLE: &str = "managedCluster";
+/// Work that counts as a unit of cost: an evaluation that uses up either meter costs about the same.
+const WORK_PER_COST: u64 = WORK_LIMIT / PER_CALL_COST_LIMIT;
 /// A binding that no expression can name, through which `scores()` reaches the cluster's scores.
 const SCORES: &str = "#scores";
 
@@ -96,18 +98,21 @@ impl Subject {
         Self { bindings }
     }
 
-    /// Whether all expressions hold, together within one object's budget.
-    pub(crate) fn satisfies(&self, expressions: &[Expression]) -> bool {
-        self.first_mismatch(expressions).is_none()
-    }
-
-    /// The first expression that does not hold, by its place, and why.
-    pub(crate) fn first_mismatch(&self, expressions: &[Expression]) -> Option<(usize, Mismatch)> {
+    /// The first expression that does not hold, by its place, and why: together they have one object's budget. With it
+    /// what it cost to find out.
+    pub(crate) fn first_mismatch(&self, expressions: &[Expression]) -> (Option<(usize, Mismatch)>, u64) {
         let mut budget = Budget::new(PER_OBJECT_COST_BUDGET);
-        expressions.iter().enumerate().find_map(|(place, expression)| {
+        let mut cost = 0;
+        let mismatch = expressions.iter().enumerate().find_map(|(place, expression)| {
+            // Work has no budget of its own for all expressions together.
+            if cost >= PER_OBJECT_COST_BUDGET {
+                return Some((place, Mismatch::Failed(EvalError::BudgetExceeded.to_string())));
+            }
             let mut slice = budget.slice(PER_CALL_COST_LIMIT);
             let outcome = expression.program.evaluate(&self.bindings, &mut slice);
             budget.settle(&slice);
+            // The step that was too much is charged, but not taken.
+            cost += slice.spent().min(PER_CALL_COST_LIMIT).max(slice.worked() / WORK_PER_COST);
             let mismatch = match outcome {
                 Ok(Value::Bool(true)) => return None,
                 Ok(Value::Bool(false)) => Mismatch::False,
@@ -115,7 +120,8 @@ impl Subject {
                 Err(error) => Mismatch::Failed(error.to_string()),
             };
             Some((place, mismatch))
-        })
+        });
+        (mismatch, cost)
     }
 }
 

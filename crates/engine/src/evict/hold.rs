@@ -1,0 +1,92 @@
+//! Why somebody whose moment has come has not gone.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::allowance::Allowance;
+use super::domain::Domain;
+use crate::moment::Moment;
+
+/// That a person has said stop.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Freeze {
+    /// What they gave as the reason.
+    pub reason: Arc<str>,
+    /// Who it was, if that is known.
+    pub by: Option<Arc<str>>,
+    /// Since when, if that is known.
+    pub since: Option<Moment>,
+}
+
+/// Why a subject waits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all_fields = "camelCase")]
+pub enum Hold {
+    /// Its moment has not come.
+    NotDue {
+        /// When it comes.
+        at: Moment,
+    },
+    /// A person has said stop.
+    Frozen(Freeze),
+    /// Nobody has counted yet how much of a domain is affected.
+    NotCounted {
+        /// The domain.
+        domain: Domain,
+    },
+    /// Too much of a domain is affected at once.
+    BreakerOpen {
+        /// The domain.
+        domain: Domain,
+        /// How many are affected.
+        affected: usize,
+        /// Of how many.
+        total: usize,
+        /// When it closes by itself, if nothing more happens.
+        until: Option<Moment>,
+    },
+    /// As many of a domain are away as may be.
+    Full {
+        /// The domain.
+        domain: Domain,
+        /// How many are away.
+        away: usize,
+        /// How many may be.
+        allowed: Allowance,
+    },
+    /// A domain's rate has none to spare yet.
+    Paced {
+        /// The domain.
+        domain: Domain,
+        /// When it has; never where it is stopped.
+        until: Moment,
+    },
+    /// Others of the same domains are before it.
+    Behind {
+        /// How many.
+        others: usize,
+    },
+}
+
+impl fmt::Display for Hold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotDue { at } => write!(f, "not due before {at}"),
+            Self::Frozen(Freeze { reason, by: Some(by), .. }) => write!(f, "frozen by {by}: {reason}"),
+            Self::Frozen(Freeze { reason, .. }) => write!(f, "frozen: {reason}"),
+            Self::NotCounted { domain } => write!(f, "how much of {domain} is affected is not known yet"),
+            Self::BreakerOpen { domain, affected, total, .. } => {
+                write!(f, "{affected} of {total} in {domain} are affected, which is too many at once")
+            }
+            Self::Full { domain, away, allowed } => {
+                write!(f, "{away} of {domain} are away, and {allowed} may be")
+            }
+            Self::Paced { domain, until: Moment::NEVER } => write!(f, "{domain} is stopped"),
+            Self::Paced { domain, until } => write!(f, "{domain} has its rate used up until {until}"),
+            Self::Behind { others: 1 } => f.write_str("one other is before it"),
+            Self::Behind { others } => write!(f, "{others} others are before it"),
+        }
+    }
+}

@@ -1,0 +1,426 @@
+//! Who may go now: those whose moment has come, the longest due first, within every bound.
+//!
+//! A subject that one of its domains holds waits with that domain and costs nothing until something there changes, so a
+//! stopped zone with ten thousand waiting does not slow the others. What comes out is what a look at everybody would give:
+//! the one that is due the longest of all whom nothing holds.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::Hash;
+use std::sync::Arc;
+
+use super::breaker::Breaker;
+use super::domain::{Bounds, Domain, Route};
+use super::hold::{Freeze, Hold};
+use super::rate::Bucket;
+use crate::moment::Moment;
+
+/// Lets subjects go. `S` is their identity; where names are used again it must not be the name.
+#[derive(Debug)]
+pub struct Marshal<S> {
+    frozen: Option<Freeze>,
+    domains: HashMap<Domain, Watched<S>>,
+    /// Everybody who waits.
+    waiting: HashMap<S, Waiting>,
+    /// Those who wait, by what they have in common.
+    queues: HashMap<Route, Queue<S>>,
+    /// The queues nobody is known to hold, by the first in each.
+    open: BTreeMap<Turn<S>, Route>,
+    /// Domains in which something may have come free.
+    stirred: BTreeSet<Domain>,
+    /// When time alone frees something.
+    timers: BTreeSet<(Moment, Domain)>,
+    /// Those who go, and have not ended.
+    away: HashMap<S, Route>,
+    /// The moment it knew last.
+    clock: Moment,
+}
+
+/// Whose turn it is: the longest due, and among equals by identity.
+type Turn<S> = (Moment, S);
+
+#[derive(Debug)]
+struct Waiting {
+    due: Moment,
+    route: Route,
+}
+
+#[derive(Debug)]
+struct Queue<S> {
+    turns: BTreeSet<Turn<S>>,
+    /// The domain that holds it; `None` while it stands open.
+    parked: Option<Domain>,
+}
+
+/// A domain and what is known of it.
+#[derive(Debug)]
+struct Watched<S> {
+    bounds: Bounds,
+    bucket: Bucket,
+    breaker: Option<Breaker>,
+    size: usize,
+    away: usize,
+    /// Queues it holds, by the first in each.
+    parked: BTreeMap<Turn<S>, Route>,
+    timer: Option<Moment>,
+}
+
+impl<S> Default for Watched<S> {
+    fn default() -> Self {
+        Self {
+            bounds: Bounds::default(),
+            bucket: Bucket::default(),
+            breaker: None,
+            size: 0,
+            away: 0,
+            parked: BTreeMap::new(),
+            timer: None,
+        }
+    }
+}
+
+impl<S> Watched<S> {
+    /// What holds its members now.
+    fn hold(&self, domain: &Domain, now: Moment) -> Option<Hold> {
+        if self.breaker.as_ref().is_some_and(Breaker::is_uncounted) {
+            return Some(Hold::NotCounted { domain: domain.clone() });
+        }
+        if let Some((affected, total)) = self.breaker.as_ref().and_then(Breaker::affected) {
+            let until = self.breaker.as_ref().and_then(Breaker::closes_at);
+            return Some(Hold::BreakerOpen { domain: domain.clone(), affected, total, until });
+        }
+        if self.away >= self.bounds.in_flight.of(self.size) {
+            let allowed = self.bounds.in_flight;
+            return Some(Hold::Full { domain: domain.clone(), away: self.away, allowed });
+        }
+        let until = self.bucket.ready_at(now);
+        (until > now).then(|| Hold::Paced { domain: domain.clone(), until })
+    }
+}
+
+impl<S> Default for Marshal<S> {
+    fn default() -> Self {
+        Self {
+            frozen: None,
+            domains: HashMap::new(),
+            waiting: HashMap::new(),
+            queues: HashMap::new(),
+            open: BTreeMap::new(),
+            stirred: BTreeSet::new(),
+            timers: BTreeSet::new(),
+            away: HashMap::new(),
+            clock: Moment::PAST,
+        }
+    }
+}
+
+impl<S: Clone + Ord + Hash> Marshal<S> {
+    /// Nobody goes until this is lifted; `None` lifts it. Who has gone has gone.
+    pub fn freeze(&mut self, freeze: Option<Freeze>) {
+        self.frozen = freeze;
+    }
+
+    /// The person's stop that is in force.
+    pub fn frozen(&self) -> Option<&Freeze> {
+        self.frozen.as_ref()
+    }
+
+    /// Sets what a domain allows from now on.
+    pub fn bound(&mut self, domain: &Domain, bounds: Bounds, now: Moment) {
+        self.look_at_the_clock(now);
+        let watched = self.domains.entry(domain.clone()).or_default();
+        watched.bounds = bounds;
+        watched.bucket.set_rate(bounds.rate, now);
+        match (bounds.breaker, &mut watched.breaker) {
+            (Some(thresholds), Some(breaker)) => breaker.set_thresholds(thresholds),
+            (thresholds, breaker) => *breaker = thresholds.map(Breaker::new),
+        }
+        self.stir(domain);
+    }
+
+    /// Tells how many members a domain has, and how many of them are affected now.
+    pub fn census(&mut self, domain: &Domain, affected: usize, size: usize, now: Moment) {
+        self.look_at_the_clock(now);
+        let watched = self.domains.entry(domain.clone()).or_default();
+        watched.size = size;
+        if let Some(breaker) = &mut watched.breaker {
+            breaker.observe(affected, size, now);
+        }
+        self.stir(domain);
+    }
+
+    /// Forgets a domain that is no more. One that still has members waiting or away stays, without bounds.
+    pub fn forget(&mut self, domain: &Domain, now: Moment) {
+        self.bound(domain, Bounds::default(), now);
+        if let Some(watched) = self.domains.get_mut(domain) {
+            watched.size = 0;
+        }
+        self.tidy(domain);
+    }
+
+    /// `subject` must leave from `due` on; whatever was said of it before no longer counts. Who is away already stays so.
+    pub fn want(&mut self, subject: &S, due: Moment, route: &Route) {
+        if let Some(known) = self.waiting.get(subject)
+            && known.due == due
+            && known.route == *route
+        {
+            return;
+        }
+        self.withdraw(subject);
+        if self.away.contains_key(subject) {
+            return;
+        }
+        self.waiting.insert(subject.clone(), Waiting { due, route: Arc::clone(route) });
+        self.change_queue(route, |turns| {
+            turns.insert((due, subject.clone()));
+        });
+    }
+
+    /// `subject` need not leave any more. Says whether it was waiting; who is away already cannot be called back.
+    pub fn withdraw(&mut self, subject: &S) -> bool {
+        let Some(Waiting { due, route }) = self.waiting.remove(subject) else { return false };
+        self.change_queue(&route, |turns| {
+            turns.remove(&(due, subject.clone()));
+        });
+        true
+    }
+
+    /// The next who may go now. It counts as away until [`Marshal::ended`].
+    pub fn next(&mut self, now: Moment) -> Option<S> {
+        self.look_at_the_clock(now);
+        if self.frozen.is_some() {
+            return None;
+        }
+        loop {
+            self.let_one_of_each_try(now);
+            let (turn, route) = self.open.first_key_value()?;
+            if turn.0 > now {
+                return None;
+            }
+            let (turn, route) = (turn.clone(), Arc::clone(route));
+            if let Some((domain, hold)) = self.holder(&route, now) {
+                self.park(turn, &route, domain, &hold, now);
+            } else {
+                self.go(&turn.1, &route, now);
+                return Some(turn.1);
+            }
+        }
+    }
+
+    /// `subject` has left, or will not: its places are free again. What must be tried again is wanted again.
+    pub fn ended(&mut self, subject: &S) {
+        let Some(route) = self.away.remove(subject) else { return };
+        for domain in route.iter() {
+            if let Some(watched) = self.domains.get_mut(domain) {
+                watched.away -= 1;
+            }
+            self.stir(domain);
+            self.tidy(domain);
+        }
+    }
+
+    /// When [`Marshal::next`] may have somebody, if nothing but time passes.
+    pub fn wake(&self) -> Option<Moment> {
+        if self.frozen.is_some() {
+            return None;
+        }
+        if !self.stirred.is_empty() {
+            return Some(Moment::PAST);
+        }
+        let due = self.open.first_key_value().map(|((due, _), _)| *due);
+        let timer = self.timers.first().map(|(at, _)| *at);
+        due.into_iter().chain(timer).min().filter(|at| *at < Moment::NEVER)
+    }
+
+    /// Why `subject` has not gone; `None` if it does not wait or nothing holds it.
+    pub fn hold(&self, subject: &S, now: Moment) -> Option<Hold> {
+        let Waiting { due, route } = self.waiting.get(subject)?;
+        if let Some(freeze) = &self.frozen {
+            return Some(Hold::Frozen(freeze.clone()));
+        }
+        if *due > now {
+            return Some(Hold::NotDue { at: *due });
+        }
+        if let Some((_, hold)) = self.holder(route, now) {
+            return Some(hold);
+        }
+        let others = self.queues.get(route)?.turns.range(..(*due, subject.clone())).count();
+        (others > 0).then_some(Hold::Behind { others })
+    }
+
+    /// How many wait, due or not.
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// How many have been let go and have not ended.
+    pub fn away(&self) -> usize {
+        self.away.len()
+    }
+
+    /// How many of a domain have been let go and have not ended.
+    pub fn away_of(&self, domain: &Domain) -> usize {
+        self.domains.get(domain).map_or(0, |watched| watched.away)
+    }
+
+    /// The first of its domains that holds a route, and how.
+    fn holder(&self, route: &Route, now: Moment) -> Option<(Domain, Hold)> {
+        route.iter().find_map(|domain| {
+            let hold = self.domains.get(domain)?.hold(domain, now)?;
+            Some((domain.clone(), hold))
+        })
+    }
+
+    fn go(&mut self, subject: &S, route: &Route, now: Moment) {
+        self.withdraw(subject);
+        for domain in route.iter() {
+            let watched = self.domains.entry(domain.clone()).or_default();
+            watched.away += 1;
+            watched.bucket.take(now);
+        }
+        self.away.insert(subject.clone(), Arc::clone(route));
+    }
+
+    /// Something in a domain may have come free.
+    fn stir(&mut self, domain: &Domain) {
+        let is_worth_a_look = |watched: &Watched<S>| {
+            // A breaker that will close by itself needs its timer, also while nobody waits.
+            !watched.parked.is_empty() || watched.breaker.as_ref().and_then(Breaker::closes_at).is_some()
+        };
+        if self.domains.get(domain).is_some_and(is_worth_a_look) {
+            self.stirred.insert(domain.clone());
+        }
+    }
+
+    /// Drops a domain of which nothing is known: no bounds, no size, nobody waiting or away.
+    fn tidy(&mut self, domain: &Domain) {
+        let is_idle = self.domains.get(domain).is_some_and(|watched| {
+            watched.bounds == Bounds::default()
+                && (watched.size, watched.away) == (0, 0)
+                && watched.parked.is_empty()
+        });
+        if is_idle && let Some(watched) = self.domains.remove(domain) {
+            self.stirred.remove(domain);
+            if let Some(at) = watched.timer {
+                self.timers.remove(&(at, domain.clone()));
+            }
+        }
+    }
+
+    /// Domains whose time has come are stirred. After the clock was set back all are: their timers were set by another one,
+    /// and what they wait for is never further off than their own bounds say.
+    fn look_at_the_clock(&mut self, now: Moment) {
+        let is_set_back = now < self.clock;
+        self.clock = now;
+        while let Some((at, domain)) = self.timers.first().cloned()
+            && (at <= now || is_set_back)
+        {
+            self.timers.pop_first();
+            if let Some(watched) = self.domains.get_mut(&domain) {
+                watched.timer = None;
+            }
+            self.stir(&domain);
+        }
+        if is_set_back {
+            self.stirred.extend(self.domains.keys().cloned());
+            self.domains.values_mut().for_each(|watched| watched.bucket.set_back(now));
+        }
+        for domain in &self.stirred {
+            if let Some(breaker) = self.domains.get_mut(domain).and_then(|watched| watched.breaker.as_mut()) {
+                breaker.advance(now);
+            }
+        }
+    }
+
+    /// The first queue of every stirred domain that holds nobody any more stands open again; its others follow one by one,
+    /// because each who goes may close the door behind it.
+    fn let_one_of_each_try(&mut self, now: Moment) {
+        let mut calm = Vec::new();
+        for domain in &self.stirred {
+            let Some(watched) = self.domains.get_mut(domain) else {
+                calm.push(domain.clone());
+                continue;
+            };
+            if let Some(hold) = watched.hold(domain, now) {
+                set_timer(&mut self.timers, domain, watched, &hold, now);
+                calm.push(domain.clone());
+                continue;
+            }
+            // Whoever it let out before and stands open is tried first.
+            match watched.parked.pop_first() {
+                Some((turn, route)) => {
+                    let queue = self.queues.get_mut(&route).expect("a queue that is parked exists");
+                    queue.parked = None;
+                    self.open.insert(turn, route);
+                }
+                None => calm.push(domain.clone()),
+            }
+        }
+        for domain in calm {
+            self.stirred.remove(&domain);
+        }
+    }
+
+    fn park(&mut self, turn: Turn<S>, route: &Route, domain: Domain, hold: &Hold, now: Moment) {
+        self.open.remove(&turn);
+        let watched = self.domains.get_mut(&domain).expect("what holds somebody is known");
+        set_timer(&mut self.timers, &domain, watched, hold, now);
+        watched.parked.insert(turn, Arc::clone(route));
+        self.queues.get_mut(route).expect("a queue that stands open exists").parked = Some(domain);
+    }
+
+    /// Changes who waits in a queue, and puts it where its new first belongs.
+    fn change_queue(&mut self, route: &Route, change: impl FnOnce(&mut BTreeSet<Turn<S>>)) {
+        let queue = self
+            .queues
+            .entry(Arc::clone(route))
+            .or_insert_with(|| Queue { turns: BTreeSet::new(), parked: None });
+        let before = queue.turns.first().cloned();
+        change(&mut queue.turns);
+        let after = queue.turns.first().cloned();
+        if before != after {
+            let parked = queue.parked.take();
+            if let Some(before) = before {
+                match parked.as_ref().and_then(|domain| self.domains.get_mut(domain)) {
+                    Some(watched) => drop(watched.parked.remove(&before)),
+                    None => drop(self.open.remove(&before)),
+                }
+            }
+            // It stands open even if it was held: whether its new first is, is seen when its turn comes.
+            if let Some(after) = after.clone() {
+                self.open.insert(after, Arc::clone(route));
+            }
+        }
+        if after.is_none() {
+            self.queues.remove(route);
+        }
+    }
+}
+
+/// Sees to it that a domain is looked at again when time frees its members.
+fn set_timer<S>(
+    timers: &mut BTreeSet<(Moment, Domain)>,
+    domain: &Domain,
+    watched: &mut Watched<S>,
+    hold: &Hold,
+    now: Moment,
+) {
+    let until = match hold {
+        Hold::Paced { until, .. } => Some(*until),
+        Hold::BreakerOpen { until, .. } => *until,
+        _ => None,
+    };
+    let until = until.filter(|until| *until < Moment::NEVER).map(|until| until.max(now));
+    if until == watched.timer {
+        return;
+    }
+    if let Some(before) = watched.timer.take() {
+        timers.remove(&(before, domain.clone()));
+    }
+    if let Some(until) = until {
+        timers.insert((until, domain.clone()));
+        watched.timer = Some(until);
+    }
+}
+
+#[cfg(test)]
+mod tests;

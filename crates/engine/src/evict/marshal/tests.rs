@@ -1,0 +1,343 @@
+//! The marshal against a naive twin that looks at everybody, and what must hold whatever happens.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use super::*;
+use crate::evict::{Allowance, Rate, Thresholds};
+
+const START: Moment = Moment::from_second(1_000);
+
+fn zone(name: &str) -> Domain {
+    Domain::Zone(name.into())
+}
+
+fn route(domains: &[Domain]) -> Route {
+    domains.into()
+}
+
+fn freeze(reason: &str) -> Freeze {
+    Freeze { reason: reason.into(), by: None, since: None }
+}
+
+fn second(seconds: i64) -> Moment {
+    START.plus_seconds(seconds)
+}
+
+/// Everybody who may go now.
+fn all(marshal: &mut Marshal<u32>, now: Moment) -> Vec<u32> {
+    std::iter::from_fn(|| marshal.next(now)).collect()
+}
+
+#[test]
+fn the_longest_due_goes_first_and_nobody_before_its_moment() {
+    let mut marshal = Marshal::default();
+    let everything = route(&[Domain::Everything]);
+    for (subject, due) in [(1, 30), (2, 10), (3, 20), (4, 10)] {
+        marshal.want(&subject, second(due), &everything);
+    }
+    assert_eq!(marshal.wake(), Some(second(10)));
+    assert_eq!(all(&mut marshal, second(9)), Vec::<u32>::new());
+    assert_eq!(all(&mut marshal, second(20)), [2, 4, 3]);
+    assert_eq!(marshal.hold(&1, second(20)), Some(Hold::NotDue { at: second(30) }));
+}
+
+#[test]
+fn a_domain_that_is_full_holds_its_own_and_nobody_else() {
+    let mut marshal = Marshal::default();
+    let (a, b) = (zone("a"), zone("b"));
+    let bounds = Bounds { in_flight: Allowance::Count(1), ..Bounds::default() };
+    marshal.bound(&a, bounds, START);
+    for subject in [1, 2] {
+        marshal.want(&subject, START, &route(&[Domain::Everything, a.clone()]));
+    }
+    marshal.want(&3, second(1), &route(&[Domain::Everything, b]));
+    assert_eq!(all(&mut marshal, second(1)), [1, 3]);
+    let hold = marshal.hold(&2, second(1)).unwrap();
+    assert_eq!(hold.to_string(), "1 of zone a are away, and 1 may be");
+    marshal.ended(&1);
+    assert_eq!(all(&mut marshal, second(1)), [2]);
+    assert_eq!((marshal.waiting(), marshal.away()), (0, 2));
+}
+
+#[test]
+fn a_person_who_says_stop_is_heard_at_once_and_until_they_take_it_back() {
+    let mut marshal = Marshal::default();
+    marshal.want(&1, START, &route(&[Domain::Everything]));
+    marshal.freeze(Some(freeze("network maintenance")));
+    assert_eq!((marshal.next(second(9)), marshal.wake()), (None, None));
+    assert_eq!(marshal.hold(&1, second(9)).unwrap().to_string(), "frozen: network maintenance");
+    marshal.freeze(None);
+    assert_eq!(marshal.next(second(9)), Some(1));
+}
+
+#[test]
+fn a_stopped_rate_holds_and_a_new_one_starts_without_a_burst() {
+    let mut marshal = Marshal::default();
+    let a = zone("a");
+    marshal.bound(&a, Bounds { rate: Rate::Stopped, ..Bounds::default() }, START);
+    for subject in 1..=3 {
+        marshal.want(&subject, START, &route(std::slice::from_ref(&a)));
+    }
+    assert_eq!(all(&mut marshal, second(9)), Vec::<u32>::new());
+    assert_eq!(marshal.hold(&1, second(9)).unwrap().to_string(), "zone a is stopped");
+    assert_eq!(marshal.wake(), None, "time alone changes nothing");
+    marshal.bound(&a, Bounds { rate: Rate::per_second(0.1, 1), ..Bounds::default() }, second(10));
+    assert_eq!(all(&mut marshal, second(10)), Vec::<u32>::new());
+    assert_eq!(marshal.wake(), Some(second(20)));
+    assert_eq!(all(&mut marshal, second(20)), [1]);
+    assert_eq!(marshal.hold(&2, second(20)), Some(Hold::Paced { domain: a, until: second(30) }));
+    assert_eq!(all(&mut marshal, second(30)), [2]);
+}
+
+#[test]
+fn an_open_breaker_holds_everybody_in_its_domain_and_closes_by_itself() {
+    let mut marshal = Marshal::default();
+    let a = zone("a");
+    let thresholds =
+        Thresholds { open_percent: 50, open_count: 2, close_percent: 30, calm: Duration::from_mins(1) };
+    marshal.bound(&a, Bounds { breaker: Some(thresholds), ..Bounds::default() }, START);
+    marshal.census(&a, 5, 10, START);
+    marshal.want(&1, START, &route(std::slice::from_ref(&a)));
+    assert_eq!(marshal.next(START), None);
+    let hold = marshal.hold(&1, START).unwrap();
+    assert_eq!(hold.to_string(), "5 of 10 in zone a are affected, which is too many at once");
+    marshal.census(&a, 1, 10, second(10));
+    assert_eq!(marshal.next(second(10)), None);
+    assert_eq!(marshal.wake(), Some(second(70)));
+    assert_eq!(marshal.next(second(70)), Some(1));
+}
+
+#[test]
+fn a_clock_that_is_set_back_an_hour_holds_nobody_up_for_an_hour() {
+    let mut marshal = Marshal::default();
+    let a = zone("a");
+    marshal.bound(&a, Bounds { rate: Rate::per_second(1.0, 1), ..Bounds::default() }, second(3_600));
+    for subject in [1, 2] {
+        marshal.want(&subject, START, &route(std::slice::from_ref(&a)));
+    }
+    assert_eq!(all(&mut marshal, second(3_600)), [1]);
+    assert_eq!(all(&mut marshal, second(0)), Vec::<u32>::new());
+    assert_eq!(marshal.wake(), Some(second(1)));
+    assert_eq!(all(&mut marshal, second(1)), [2]);
+}
+
+#[test]
+fn whose_cause_is_gone_never_goes() {
+    let mut marshal = Marshal::default();
+    let everything = route(&[Domain::Everything]);
+    marshal.want(&1, START, &everything);
+    assert!(marshal.withdraw(&1) && !marshal.withdraw(&1));
+    assert_eq!((marshal.next(START), marshal.wake()), (None, None));
+    marshal.want(&2, START, &everything);
+    assert_eq!(marshal.next(START), Some(2));
+    marshal.want(&2, START, &everything);
+    assert_eq!(marshal.next(START), None, "who is away is not let go twice");
+}
+
+#[test]
+fn what_is_idle_is_forgotten() {
+    let mut marshal = Marshal::default();
+    for name in 0..100 {
+        let workload = Domain::Workload(format!("ns/{name}").into());
+        marshal.want(&name, START, &route(&[Domain::Everything, workload.clone()]));
+        assert_eq!(marshal.next(START), Some(name));
+        marshal.ended(&name);
+        marshal.forget(&workload, START);
+    }
+    assert!(marshal.domains.is_empty() && marshal.queues.is_empty() && marshal.timers.is_empty());
+}
+
+/// A marshal that looks at everybody each time: slow, and plainly right.
+#[derive(Default)]
+struct Naive {
+    frozen: bool,
+    domains: BTreeMap<Domain, (Bounds, Bucket, Option<Breaker>, usize)>,
+    waiting: BTreeMap<u32, (Moment, Route)>,
+    away: BTreeMap<u32, Route>,
+}
+
+impl Naive {
+    fn away_of(&self, domain: &Domain) -> usize {
+        self.away.values().filter(|route| route.contains(domain)).count()
+    }
+
+    fn is_held(&self, route: &Route, now: Moment) -> bool {
+        route.iter().any(|domain| {
+            let Some((bounds, bucket, breaker, size)) = self.domains.get(domain) else { return false };
+            breaker.as_ref().is_some_and(Breaker::is_open)
+                || self.away_of(domain) >= bounds.in_flight.of(*size)
+                || bucket.ready_at(now) > now
+        })
+    }
+
+    fn look_at_the_clock(&mut self, now: Moment) {
+        for (_, bucket, breaker, _) in self.domains.values_mut() {
+            bucket.set_back(now);
+            if let Some(breaker) = breaker {
+                breaker.advance(now);
+            }
+        }
+    }
+
+    fn next(&mut self, now: Moment) -> Option<u32> {
+        self.look_at_the_clock(now);
+        if self.frozen {
+            return None;
+        }
+        let mut turns: Vec<_> =
+            self.waiting.iter().map(|(subject, (due, route))| (*due, *subject, route)).collect();
+        turns.sort_unstable_by_key(|(due, subject, _)| (*due, *subject));
+        let found = turns.into_iter().find(|(due, _, route)| *due <= now && !self.is_held(route, now));
+        let subject = found?.1;
+        let (_, route) = self.waiting.remove(&subject).unwrap();
+        for domain in route.iter() {
+            if let Some((_, bucket, ..)) = self.domains.get_mut(domain) {
+                bucket.take(now);
+            }
+        }
+        self.away.insert(subject, route);
+        Some(subject)
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Want(u32, i64, Route),
+    Withdraw(u32),
+    Ended(u32),
+    Bound(Domain, Bounds),
+    Census(Domain, usize, usize),
+    Freeze(bool),
+    Pass(i64),
+    Next,
+}
+
+fn any_domain() -> impl Strategy<Value = Domain> {
+    select(vec![Domain::Everything, zone("a"), zone("b"), Domain::Workload("w".into())])
+}
+
+fn any_route() -> impl Strategy<Value = Route> {
+    let (a, b, w) = (zone("a"), zone("b"), Domain::Workload("w".into()));
+    select(vec![
+        route(&[Domain::Everything]),
+        route(&[Domain::Everything, a.clone()]),
+        route(&[Domain::Everything, b.clone()]),
+        route(&[Domain::Everything, a, w.clone()]),
+        route(&[Domain::Everything, b, w]),
+    ])
+}
+
+fn any_bounds() -> impl Strategy<Value = Bounds> {
+    let rate =
+        select(vec![Rate::Unlimited, Rate::Stopped, Rate::per_second(1.0, 1), Rate::per_second(0.25, 2)]);
+    let in_flight = select(vec![
+        Allowance::All,
+        Allowance::Count(0),
+        Allowance::Count(1),
+        Allowance::Count(2),
+        Allowance::Percent(50),
+    ]);
+    let breaker = prop::option::weighted(
+        0.3,
+        Just(Thresholds { open_percent: 60, open_count: 2, close_percent: 30, calm: Duration::from_secs(5) }),
+    );
+    (rate, in_flight, breaker).prop_map(|(rate, in_flight, breaker)| Bounds { rate, in_flight, breaker })
+}
+
+fn any_step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        6 => (0_u32..12, -2_i64..12, any_route()).prop_map(|(subject, due, route)| Step::Want(subject, due, route)),
+        2 => (0_u32..12).prop_map(Step::Withdraw),
+        5 => (0_u32..12).prop_map(Step::Ended),
+        2 => (any_domain(), any_bounds()).prop_map(|(domain, bounds)| Step::Bound(domain, bounds)),
+        2 => (any_domain(), 0_usize..6, 0_usize..6).prop_map(|(domain, affected, healthy)| {
+            Step::Census(domain, affected, affected + healthy)
+        }),
+        1 => any::<bool>().prop_map(Step::Freeze),
+        // Clocks are set back, too.
+        3 => (-3_i64..10).prop_map(Step::Pass),
+        8 => Just(Step::Next),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    /// Whatever happens in whatever order, exactly the one goes whom a look at everybody would choose, and no bound is
+    /// ever exceeded; and once every cause for waiting is gone, everybody goes.
+    #[test]
+    fn it_chooses_as_its_naive_twin_does(steps in prop::collection::vec(any_step(), 0..120)) {
+        let (mut marshal, mut naive) = (Marshal::default(), Naive::default());
+        let mut now = START;
+        let mut asked = now;
+        for step in steps {
+            match step {
+                Step::Want(subject, due, route) => {
+                    let due = now.plus_seconds(due);
+                    marshal.want(&subject, due, &route);
+                    naive.waiting.remove(&subject);
+                    if !naive.away.contains_key(&subject) {
+                        naive.waiting.insert(subject, (due, route));
+                    }
+                }
+                Step::Withdraw(subject) => {
+                    prop_assert_eq!(marshal.withdraw(&subject), naive.waiting.remove(&subject).is_some());
+                }
+                Step::Ended(subject) => {
+                    marshal.ended(&subject);
+                    naive.away.remove(&subject);
+                }
+                Step::Bound(domain, bounds) => {
+                    marshal.bound(&domain, bounds, now);
+                    asked = now;
+                    naive.look_at_the_clock(now);
+                    let (known, bucket, breaker, _) = naive.domains.entry(domain).or_default();
+                    *known = bounds;
+                    bucket.set_rate(bounds.rate, now);
+                    match (bounds.breaker, &mut *breaker) {
+                        (Some(thresholds), Some(breaker)) => breaker.set_thresholds(thresholds),
+                        (thresholds, breaker) => *breaker = thresholds.map(Breaker::new),
+                    }
+                }
+                Step::Census(domain, affected, total) => {
+                    marshal.census(&domain, affected, total, now);
+                    asked = now;
+                    naive.look_at_the_clock(now);
+                    let (_, _, breaker, size) = naive.domains.entry(domain).or_default();
+                    *size = total;
+                    if let Some(breaker) = breaker {
+                        breaker.observe(affected, total, now);
+                    }
+                }
+                Step::Freeze(stop) => {
+                    marshal.freeze(stop.then(|| freeze("stop")));
+                    naive.frozen = stop;
+                }
+                Step::Pass(seconds) => now = now.plus_seconds(seconds),
+                Step::Next => {
+                    let is_asleep = now >= asked && marshal.wake().is_none_or(|at| at > now);
+                    asked = now;
+                    let next = marshal.next(now);
+                    prop_assert!(!(is_asleep && next.is_some()), "it would have been slept through");
+                    prop_assert_eq!(next, naive.next(now));
+                }
+            }
+            prop_assert_eq!(marshal.away(), naive.away.len());
+            prop_assert_eq!(marshal.waiting(), naive.waiting.len());
+        }
+        // All causes go: nobody may be forgotten.
+        marshal.freeze(None);
+        for domain in [Domain::Everything, zone("a"), zone("b"), Domain::Workload("w".into())] {
+            marshal.bound(&domain, Bounds::default(), now);
+        }
+        for subject in 0..12 {
+            marshal.ended(&subject);
+        }
+        let gone = all(&mut marshal, now.plus_seconds(1_000));
+        prop_assert_eq!(gone.len(), naive.waiting.len());
+        prop_assert_eq!(marshal.waiting(), 0);
+    }
+}
