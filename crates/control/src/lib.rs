@@ -9,19 +9,25 @@
 //!                     ^                  ^    |                                      |
 //!                     |                  |    '--subjects, deadlines--> due           '-- answers are told as well
 //!                     '------------------'            lead: who may act    serve: health and metrics
+//!                                                     inquiry: questions about the fleet, from this process
+//!                                                     debug: the same over HTTPS, for who may ask
 //! ```
 
 pub mod act;
 pub mod controllers;
+pub mod debug;
 pub mod dialect;
 pub mod due;
+mod inquiry;
 pub mod lead;
 pub mod names;
+pub mod rights;
 pub mod runtime;
 pub mod serve;
 mod watch;
 pub mod world;
 
 pub use dialect::Dialect;
+pub use inquiry::{Inquirer, Inquiries, Sight, Unanswered, inquiries};
 pub use names::{ControllerList, ControllerName};
 pub use runtime::{Options, run};

@@ -11,25 +11,32 @@ use std::time::{Duration, Instant};
 use berth_engine::Moment;
 use berth_engine::model::ObjectKey;
 use kube::Client;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::act::{Events, Job, WriteError, Writer};
-use crate::controllers::{
-    ClusterLeaseController, ClusterSetController, ClusterTaintController, Controller, PlacementController,
-    RbacBindingController, SetBindingController,
-};
+use crate::controllers::{Controller, controller};
 use crate::dialect::Dialect;
 use crate::due::{Due, Ended};
+use crate::inquiry::{Inquiries, Question, Sight, Unanswered};
 use crate::lead::Fence;
 use crate::names::{ControllerList, ControllerName};
 use crate::serve::{Check, Health, Metrics, PlacementState, Pulse};
-use crate::watch::Watches;
+use crate::watch::{Vigil, Watches};
 use crate::world::{Kind, Told, World};
 
-/// Subjects whose writes may be under way at once.
-const JOBS_MAX: usize = 64;
+/// Subjects of one controller whose writes may be under way at once, whatever the others do: a storm in one never keeps
+/// another waiting.
+const JOBS_OWN: usize = 8;
+/// Subjects of all controllers together whose writes may be under way at once besides.
+const JOBS_SHARED: usize = 56;
+/// How long a turn of the loop may decide before whatever else is due in this thread, such as keeping the lead, has its
+/// turn.
+const TURN_MAX: Duration = Duration::from_millis(20);
+/// How often the server is asked whether its definitions have changed.
+const DIALECT_PERIOD: Duration = Duration::from_mins(5);
 /// What watches and writers may have told that was not heard yet: enough that a burst is taken in as one.
 const TOLD_MAX: usize = 4_096;
 /// The longest the loop sleeps: how late a deadline may be met after the wall clock was set forward.
@@ -58,20 +65,24 @@ pub struct Options {
     pub health: Health,
     /// What is counted.
     pub metrics: Arc<Metrics>,
+    /// What others in this process ask; answered by whoever leads and by who stands by alike.
+    pub inquiries: Inquiries,
 }
 
 /// Runs the controllers until `stop`. Writes under way are finished then.
 pub async fn run(client: Client, options: Options, stop: CancellationToken) {
     let (told, hearing) = mpsc::channel(TOLD_MAX);
-    let Options { controllers, identity, dialect, fence, health, metrics } = options;
+    let Options { controllers, identity, dialect, fence, health, metrics, inquiries } = options;
     let seats: Vec<Seat> = controllers.enabled().map(|name| Seat::new(controller(name, dialect))).collect();
     let watches = Watches {
         client: client.clone(),
         told: told.clone(),
         metrics: Arc::clone(&metrics),
+        vigil: Arc::new(Vigil::new(&health)),
         stop: stop.clone(),
     };
     let (events, recorder) = Events::start(client.clone(), identity, Arc::clone(&metrics));
+    let (dialects, _asking) = follow_dialect(client.clone(), dialect);
     let writer = Writer { client, fence: fence.clone(), told, events, metrics };
     let mut kinds: Vec<Kind> = seats.iter().flat_map(|seat| seat.controller.kinds()).copied().collect();
     kinds.sort_unstable();
@@ -93,9 +104,13 @@ pub async fn run(client: Client, options: Options, stop: CancellationToken) {
         jobs: JoinSet::new(),
         whose: HashMap::new(),
         hearing,
+        inquiries,
+        dialects,
         waiting,
         pulse,
         turned: Instant::now(),
+        first: 0,
+        is_behind: false,
     };
     the_loop.run(stop).await;
     // What was written is told, as long as that does not keep anybody waiting.
@@ -104,15 +119,22 @@ pub async fn run(client: Client, options: Options, stop: CancellationToken) {
     }
 }
 
-fn controller(name: ControllerName, dialect: Dialect) -> Box<dyn Controller> {
-    match name {
-        ControllerName::Placement => Box::new(PlacementController::new(dialect)),
-        ControllerName::ClusterSet => Box::<ClusterSetController>::default(),
-        ControllerName::ClusterSetBinding => Box::<SetBindingController>::default(),
-        ControllerName::RbacBinding => Box::<RbacBindingController>::default(),
-        ControllerName::ClusterLease => Box::<ClusterLeaseController>::default(),
-        ControllerName::ClusterTaint => Box::<ClusterTaintController>::default(),
-    }
+/// Asks the server now and then what its definitions have room for: they may be replaced while we work.
+fn follow_dialect(client: Client, dialect: Dialect) -> (watch::Receiver<Dialect>, AbortOnDropHandle<()>) {
+    let (tell, dialects) = watch::channel(dialect);
+    let asking = tokio::spawn(async move {
+        loop {
+            tokio::time::sleep(DIALECT_PERIOD).await;
+            match Dialect::discover(&client).await {
+                Ok(found) => {
+                    tell.send_if_modified(|known| std::mem::replace(known, found) != found);
+                }
+                // What was known stays known.
+                Err(error) => tracing::debug!(%error, "the definitions could not be looked at"),
+            }
+        }
+    });
+    (dialects, AbortOnDropHandle::new(asking))
 }
 
 /// A controller and its subjects.
@@ -121,13 +143,27 @@ struct Seat {
     due: Due,
     /// Whether it has seen everything it needs.
     is_filled: bool,
-    tally: Tally,
+    /// Its jobs under way.
+    jobs: usize,
+    /// How its subjects are, for the one of which that is told.
+    tally: Option<Tally>,
 }
 
 impl Seat {
     fn new(controller: Box<dyn Controller>) -> Self {
-        Self { controller, due: Due::default(), is_filled: false, tally: Tally::default() }
+        let tally = (controller.name() == ControllerName::Placement).then(Tally::default);
+        Self { controller, due: Due::default(), is_filled: false, jobs: 0, tally }
     }
+
+    /// Its jobs beyond those it may always have.
+    fn beyond(&self) -> usize {
+        self.jobs.saturating_sub(JOBS_OWN)
+    }
+}
+
+/// Whether a controller with so many jobs may begin another, where all have so many beyond their own.
+fn may_begin(jobs: usize, beyond: usize) -> bool {
+    jobs < JOBS_OWN || beyond < JOBS_SHARED
 }
 
 /// How the subjects of a controller are, counted by difference.
@@ -165,10 +201,16 @@ struct Loop {
     /// Whose each job is, for those that end without a report.
     whose: HashMap<tokio::task::Id, Begun>,
     hearing: mpsc::Receiver<Told>,
+    inquiries: Inquiries,
+    dialects: watch::Receiver<Dialect>,
     waiting: Check,
     pulse: Pulse,
     /// When this turn of the loop began.
     turned: Instant,
+    /// Whose turn it is to decide first.
+    first: usize,
+    /// Whether the last turn ended before everything was decided.
+    is_behind: bool,
 }
 
 /// A job under way.
@@ -198,6 +240,9 @@ impl Loop {
                     self.writer.metrics.leads(term.is_some());
                     tracing::info!(leads = term.is_some(), "the lead changed");
                 }
+                question = self.inquiries.next() => self.answer(question),
+                Ok(()) = self.dialects.changed() => self.speak(),
+                () = tokio::task::yield_now(), if self.is_behind => {}
                 () = tokio::time::sleep(nap) => {}
             }
             self.turned = Instant::now();
@@ -214,11 +259,26 @@ impl Loop {
     /// How long nothing happens by itself.
     fn nap(&self) -> Duration {
         let now = now();
-        let is_full = self.jobs.len() >= JOBS_MAX;
-        let next = self.seats.iter().filter(|seat| seat.is_filled).filter_map(|seat| seat.due.next()).min();
-        match next {
-            Some(next) if self.fence.holds() && !is_full => now.until(next).min(NAP_MAX),
+        let beyond = self.beyond();
+        // Whoever has all the jobs it may have is woken by the end of one.
+        let seats = self.seats.iter().filter(|seat| seat.is_filled && may_begin(seat.jobs, beyond));
+        match seats.filter_map(|seat| seat.due.next()).min() {
+            Some(next) if self.fence.holds() => now.until(next).min(NAP_MAX),
             _ => NAP_MAX,
+        }
+    }
+
+    /// The jobs of all controllers beyond those that each may always have.
+    fn beyond(&self) -> usize {
+        self.seats.iter().map(Seat::beyond).sum()
+    }
+
+    /// The server's definitions have changed.
+    fn speak(&mut self) {
+        let dialect = *self.dialects.borrow_and_update();
+        tracing::info!(?dialect, "the server's definitions have changed");
+        for seat in &mut self.seats {
+            seat.controller.speak(dialect, &self.world, &mut seat.due);
         }
     }
 
@@ -252,18 +312,46 @@ impl Loop {
         }
     }
 
+    /// Shows the fleet to whoever asks about it.
+    fn answer(&mut self, question: Question) {
+        let now = now();
+        let seats = self.seats.iter_mut().filter(|seat| seat.is_filled);
+        let sight = seats.filter_map(|seat| {
+            // A question may move the model's clock; whom the time that passed touches must not be lost to it.
+            seat.controller.advance(now, &mut seat.due);
+            seat.controller.model()
+        });
+        let sight = { sight }.next().map(|model| Sight { world: &self.world, model, now });
+        question(sight.ok_or(Unanswered::NotSeen));
+    }
+
     fn decide(&mut self, now: Moment) {
+        self.is_behind = false;
         let Some(term) = self.fence.term() else { return };
-        for (index, seat) in self.seats.iter_mut().enumerate().filter(|(_, seat)| seat.is_filled) {
+        let mut beyond = self.beyond();
+        // Each is first in its turn, so that nobody always finds the time or the places taken.
+        let count = self.seats.len();
+        let order = (self.first..count).chain(0..self.first);
+        self.first = (self.first + 1) % count.max(1);
+        for index in order {
+            let seat = &mut self.seats[index];
+            if !seat.is_filled {
+                continue;
+            }
             seat.controller.advance(now, &mut seat.due);
             let name = seat.controller.name();
-            while self.jobs.len() < JOBS_MAX
-                && let Some(subject) = seat.due.pop(now)
-            {
+            while may_begin(seat.jobs, beyond) {
                 let begun = Instant::now();
+                if begun.duration_since(self.turned) > TURN_MAX {
+                    self.is_behind |= seat.due.is_ready();
+                    break;
+                }
+                let Some(subject) = seat.due.pop(now) else { break };
                 let verdict = seat.controller.decide(&subject, &self.world, now);
                 self.writer.metrics.decided(name, verdict.outcome, begun.elapsed());
-                seat.tally.set(&subject, verdict.outcome);
+                if let Some(tally) = &mut seat.tally {
+                    tally.set(&subject, verdict.outcome);
+                }
                 seat.due.wake(&subject, verdict.wake);
                 if verdict.writes.is_empty() && verdict.notes.is_empty() {
                     // What failed before is no longer wanted.
@@ -275,19 +363,23 @@ impl Loop {
                 let job = Job { term, writes: verdict.writes, notes: verdict.notes };
                 let handle = self.jobs.spawn(self.writer.clone().run(job));
                 self.whose.insert(handle.id(), Begun { seat: index, subject, heard: self.turned });
+                beyond += usize::from(seat.jobs >= JOBS_OWN);
+                seat.jobs += 1;
             }
             self.writer.metrics.waiting(name, seat.due.waiting(), seat.due.next_deadline());
-            if name == ControllerName::Placement {
+            if let Some(tally) = &seat.tally {
                 for state in PlacementState::ALL {
-                    self.writer.metrics.placements(state, seat.tally.count(state.as_str()));
+                    self.writer.metrics.placements(state, tally.count(state.as_str()));
                 }
             }
         }
     }
 
     fn ended(&mut self, ended: Result<(tokio::task::Id, Result<(), WriteError>), tokio::task::JoinError>) {
-        // What was told before the job ended must be heard before the subject is decided again.
-        while let Ok(told) = self.hearing.try_recv() {
+        // What was told before the job ended must be heard before the subject is decided again; what a long list tells
+        // meanwhile need not, and could go on for as long as we listen.
+        for _ in 0..self.hearing.len() {
+            let Ok(told) = self.hearing.try_recv() else { break };
             self.hear(told);
         }
         let (id, result) = match ended {
@@ -300,6 +392,7 @@ impl Loop {
         let Begun { seat, subject, heard } =
             self.whose.remove(&id).expect("every job was entered when it began");
         let seat = &mut self.seats[seat];
+        seat.jobs -= 1;
         let controller = seat.controller.name();
         let ended = match result {
             Ok(()) => {
@@ -317,6 +410,7 @@ impl Loop {
                 Ended::Failed { jitter: jitter() }
             }
         };
+        seat.controller.ended(&subject, &self.world, &mut seat.due);
         seat.due.end(&subject, ended, now());
     }
 
@@ -350,4 +444,25 @@ fn jitter() -> f64 {
     // Without randomness the waits are equal, which is only less polite.
     let _ = getrandom::fill(&mut bytes);
     f64::from(u32::from_le_bytes(bytes)) / f64::from(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_storm_in_one_controller_leaves_the_others_their_places() {
+        let begin = |jobs: usize, others: &[usize]| {
+            let beyond = |jobs: usize| jobs.saturating_sub(JOBS_OWN);
+            may_begin(jobs, beyond(jobs) + others.iter().copied().map(beyond).sum::<usize>())
+        };
+        assert!(begin(JOBS_OWN + JOBS_SHARED - 1, &[]), "alone it has all");
+        assert!(!begin(JOBS_OWN + JOBS_SHARED, &[]));
+        assert!(begin(0, &[JOBS_OWN + JOBS_SHARED]) && begin(JOBS_OWN - 1, &[JOBS_OWN + JOBS_SHARED]));
+        assert!(!begin(JOBS_OWN, &[JOBS_OWN + JOBS_SHARED]));
+        assert!(
+            begin(JOBS_OWN + JOBS_SHARED - 1, &[JOBS_OWN]),
+            "what others have of their own takes nothing away"
+        );
+    }
 }

@@ -4,7 +4,11 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 /// The smallest merge patch from `before` to `after`; `None` if they are the same.
-pub fn difference<T: Serialize>(before: &T, after: &T) -> Option<Value> {
+pub fn difference<T: Serialize + PartialEq>(before: &T, after: &T) -> Option<Value> {
+    // Most often they are, and that is told far sooner than what they look like.
+    if before == after {
+        return None;
+    }
     let read =
         |value: &T| serde_json::to_value(value).expect("our types have string keys and finite numbers only");
     values(&read(before), &read(after))

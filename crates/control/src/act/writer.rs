@@ -84,7 +84,9 @@ pub(crate) struct Writer {
 impl Writer {
     /// Does the writes of a job in order, up to the first that fails. Answers are told before it ends.
     pub(crate) async fn run(self, job: Job) -> Result<(), WriteError> {
+        let under_way = self.events.writing();
         self.all(job.term, job.writes).await?;
+        drop(under_way);
         job.notes.into_iter().for_each(|note| self.events.record(note));
         Ok(())
     }
@@ -134,7 +136,7 @@ impl Writer {
                 let object: Object = write
                     .subject()
                     .0
-                    .read(text.as_bytes())
+                    .read(&text)
                     .map_err(|source| WriteError::Unreadable { write: named(), source })?;
                 Ok(Some(Told::Answered(object)))
             }
@@ -161,10 +163,9 @@ impl Writer {
         let answer = tokio::time::timeout(WRITE_TIMEOUT, self.client.request_text(request)).await;
         let object = match answer {
             Err(_) => return Err(WriteError::TimedOut { write: named() }),
-            Ok(Ok(text)) => target
-                .kind
-                .read(text.as_bytes())
-                .map_err(|source| WriteError::Unreadable { write: named(), source })?,
+            Ok(Ok(text)) => {
+                target.kind.read(&text).map_err(|source| WriteError::Unreadable { write: named(), source })?
+            }
             Ok(Err(kube::Error::Api(status))) if status.code == 404 => {
                 let _ = self.told.send(deleted(target)).await;
                 return Err(WriteError::Stale { write: named(), message: status.message.clone() });

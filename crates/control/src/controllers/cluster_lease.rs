@@ -20,6 +20,7 @@ use super::{Controller, Verdict};
 use crate::act::{Note, Target, Write};
 use crate::due::Due;
 use crate::names::ControllerName;
+use crate::rights::Need;
 use crate::world::{Change, Kind, Object, World};
 
 /// Judges clusters by their leases.
@@ -55,6 +56,15 @@ impl Controller for ClusterLeaseController {
 
     fn kinds(&self) -> &'static [Kind] {
         &[Kind::Cluster, Kind::Lease, Kind::Namespace]
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[
+            Need::Create(Kind::Lease),
+            Need::Get(Kind::Lease),
+            Need::PatchPart(Kind::Cluster, "status"),
+            Need::Record,
+        ]
     }
 
     fn observe(&mut self, change: &Change, _: &World, due: &mut Due) {
@@ -248,6 +258,8 @@ mod tests {
         }
     }
 
+    /// Upstream: hub/lease/controller_test.go "TestRequeueTime: requeue for expired lease - recovery detected via
+    /// watch, use grace period".
     #[test]
     fn a_cluster_that_comes_back_is_watched_again() {
         let mut stage = stage();

@@ -16,6 +16,7 @@ use super::{Controller, Verdict};
 use crate::act::{Target, Write, difference};
 use crate::due::Due;
 use crate::names::ControllerName;
+use crate::rights::Need;
 use crate::world::{Change, Kind, Object, World};
 
 /// Keeps the status of cluster sets, and the standard ones.
@@ -33,6 +34,10 @@ impl Controller for ClusterSetController {
 
     fn kinds(&self) -> &'static [Kind] {
         &[Kind::Cluster, Kind::Set]
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::Create(Kind::Set), Need::Patch(Kind::Set), Need::PatchPart(Kind::Set, "status")]
     }
 
     fn observe(&mut self, change: &Change, _: &World, due: &mut Due) {

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use berth_api::names::DEFAULT_CLUSTER_SET;
 use berth_engine::Moment;
 use berth_engine::health::{Health, wanted_taints};
 use berth_engine::model::ObjectKey;
@@ -13,6 +14,7 @@ use super::{Controller, Verdict};
 use crate::act::{Target, Write};
 use crate::due::Due;
 use crate::names::ControllerName;
+use crate::rights::Need;
 use crate::world::{Change, Kind, Object, World};
 
 /// Taints clusters that are not well.
@@ -26,6 +28,17 @@ impl Controller for ClusterTaintController {
 
     fn kinds(&self) -> &'static [Kind] {
         &[Kind::Cluster]
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[
+            // Taints are part of a cluster's spec.
+            Need::Patch(Kind::Cluster),
+            // The taints that follow a cluster's health, and since when they count.
+            Need::Might { verb: "update", kind: Kind::Cluster, part: "systemtaints", names: &[] },
+            // A cluster from before the rules goes into the default set with the first write to it, which may be ours.
+            Need::Might { verb: "create", kind: Kind::Set, part: "join", names: &[DEFAULT_CLUSTER_SET] },
+        ]
     }
 
     fn observe(&mut self, change: &Change, _: &World, due: &mut Due) {

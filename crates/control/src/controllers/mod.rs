@@ -12,8 +12,8 @@ mod set_binding;
 #[cfg(test)]
 pub(crate) mod stage;
 
-use berth_engine::Moment;
 use berth_engine::model::ObjectKey;
+use berth_engine::{Model, Moment};
 
 pub use cluster_lease::ClusterLeaseController;
 pub use cluster_set::ClusterSetController;
@@ -23,9 +23,23 @@ pub use rbac_binding::RbacBindingController;
 pub use set_binding::SetBindingController;
 
 use crate::act::{Note, Write};
+use crate::dialect::Dialect;
 use crate::due::Due;
 use crate::names::ControllerName;
+use crate::rights::Need;
 use crate::world::{Change, Kind, World};
+
+/// The controller of that name, for a server that speaks `dialect`.
+pub(crate) fn controller(name: ControllerName, dialect: Dialect) -> Box<dyn Controller> {
+    match name {
+        ControllerName::Placement => Box::new(PlacementController::new(dialect)),
+        ControllerName::ClusterSet => Box::<ClusterSetController>::default(),
+        ControllerName::ClusterSetBinding => Box::<SetBindingController>::default(),
+        ControllerName::RbacBinding => Box::<RbacBindingController>::default(),
+        ControllerName::ClusterLease => Box::<ClusterLeaseController>::default(),
+        ControllerName::ClusterTaint => Box::<ClusterTaintController>::default(),
+    }
+}
 
 /// A controller: changes in, writes out.
 pub trait Controller: Send {
@@ -35,14 +49,29 @@ pub trait Controller: Send {
     /// What it must have seen all of before it decides anything.
     fn kinds(&self) -> &'static [Kind];
 
+    /// What else it needs leave for. Every write it decides on is in here.
+    fn needs(&self) -> &'static [Need];
+
     /// Something changed: marks the subjects it may concern. `world` already has the change.
     fn observe(&mut self, change: &Change, world: &World, due: &mut Due);
 
     /// Time has passed: marks the subjects this alone may concern. Deadlines given with a verdict need no such help.
     fn advance(&mut self, _now: Moment, _due: &mut Due) {}
 
+    /// The server's definitions have room for something else now: marks the subjects it may concern.
+    fn speak(&mut self, _dialect: Dialect, _world: &World, _due: &mut Due) {}
+
     /// Decides one subject.
     fn decide(&mut self, subject: &ObjectKey, world: &World, now: Moment) -> Verdict;
+
+    /// The writes of a verdict on this subject are done, or the first that failed has ended them: what was expected of them
+    /// counts no more, what the world has does.
+    fn ended(&mut self, _subject: &ObjectKey, _world: &World, _due: &mut Due) {}
+
+    /// The fleet as it knows it, for questions; most controllers need no model of it.
+    fn model(&mut self) -> Option<&mut Model> {
+        None
+    }
 }
 
 /// What should be done about a subject, and when to look again.

@@ -10,7 +10,7 @@ use berth_api::names::{self, label};
 use berth_api::{Placement, PlacementDecision};
 use berth_engine::model::ObjectKey;
 use berth_engine::select::{Decision, Outcome, Published, SliceStep, publish, transition};
-use berth_engine::{Delta, Model, Moment};
+use berth_engine::{DeltaRef, Model, Moment};
 use kube::Resource as _;
 use serde_json::json;
 
@@ -19,6 +19,7 @@ use crate::act::{Note, Target, Write, difference};
 use crate::dialect::Dialect;
 use crate::due::Due;
 use crate::names::ControllerName;
+use crate::rights::Need;
 use crate::world::{Change, Kind, Object, World};
 
 /// The longest ScoreUpdate note, in characters.
@@ -30,13 +31,59 @@ pub struct PlacementController {
     model: Model,
     /// The names of the PlacementDecisions that belong to each Placement.
     slices: HashMap<ObjectKey, BTreeSet<Arc<str>>>,
+    /// The slices of Placements whose writes are under way. The model has them as they will be: who is decided meanwhile
+    /// must see what is taken, or all would take the same and move apart again afterwards.
+    expected: HashMap<ObjectKey, BTreeSet<ObjectKey>>,
+    /// The Placements that were found to be as they should be.
+    settled: HashMap<ObjectKey, Settled>,
     dialect: Dialect,
+}
+
+/// A Placement that needed no write: as long as it is decided alike and nobody changes an object, it needs none.
+#[derive(Debug)]
+struct Settled {
+    placement: Arc<Placement>,
+    slices: Vec<Arc<PlacementDecision>>,
+    decision: Decision,
+}
+
+impl Settled {
+    fn still(
+        &self,
+        placement: &Arc<Placement>,
+        slices: &[&Arc<PlacementDecision>],
+        decision: &Decision,
+    ) -> bool {
+        Arc::ptr_eq(&self.placement, placement)
+            && self.slices.len() == slices.len()
+            && self.slices.iter().zip(slices).all(|(before, slice)| Arc::ptr_eq(before, slice))
+            && alike(&self.decision, decision)
+    }
+}
+
+/// Whether two decisions look the same to everybody, where no scores are shown: these move with every other placement.
+fn alike(one: &Decision, other: &Decision) -> bool {
+    let Decision { outcome, complaints, picks, groups, unscheduled, next, expired } = one;
+    *outcome == other.outcome
+        && *complaints == other.complaints
+        && picks.len() == other.picks.len()
+        && picks.iter().zip(&other.picks).all(|(one, other)| one.cluster == other.cluster)
+        && *groups == other.groups
+        && *unscheduled == other.unscheduled
+        && *next == other.next
+        && *expired == other.expired
 }
 
 impl PlacementController {
     /// A controller that has seen nothing yet, for a server that speaks `dialect`.
     pub fn new(dialect: Dialect) -> Self {
-        Self { model: Model::new(), slices: HashMap::new(), dialect }
+        Self {
+            model: Model::new(),
+            slices: HashMap::new(),
+            expected: HashMap::new(),
+            settled: HashMap::new(),
+            dialect,
+        }
     }
 
     /// The fleet as it is known.
@@ -71,13 +118,30 @@ impl PlacementController {
     }
 
     /// The PlacementDecisions of a Placement, in the order of their names.
-    fn existing<'w>(&self, placement: &ObjectKey, world: &'w World) -> Vec<&'w PlacementDecision> {
+    fn existing<'w>(&self, placement: &ObjectKey, world: &'w World) -> Vec<&'w Arc<PlacementDecision>> {
         let named = self.slices.get(placement).into_iter().flatten();
         named
             .map(|name| ObjectKey { namespace: placement.namespace.clone(), name: name.clone() })
-            .filter_map(|key| world.decisions.get(&key).map(|object| &**object))
+            .filter_map(|key| world.decisions.get(&key))
             .filter(|slice| belongs(slice, placement, world))
             .collect()
+    }
+
+    /// Counts slices as they will be once the writes are done.
+    fn expect(&mut self, subject: &ObjectKey, existing: &[&PlacementDecision], published: &Published) {
+        let mut keys: BTreeSet<ObjectKey> =
+            existing.iter().map(|slice| ObjectKey::of(&slice.metadata)).collect();
+        for slice in &published.decisions {
+            let key = ObjectKey::of(&slice.metadata);
+            // Nobody else is touched by it: what others hold concerns a Placement when it is decided for another reason.
+            let _ = self.model.observe(DeltaRef::Decision(slice));
+            keys.remove(&key);
+        }
+        for gone in &keys {
+            let _ = self.model.observe(DeltaRef::DecisionGone(gone));
+        }
+        keys.extend(published.decisions.iter().map(|slice| ObjectKey::of(&slice.metadata)));
+        self.expected.insert(subject.clone(), keys);
     }
 
     fn notes(
@@ -164,6 +228,19 @@ impl Controller for PlacementController {
         &[Kind::Cluster, Kind::Set, Kind::Binding, Kind::Placement, Kind::Decision, Kind::Score]
     }
 
+    fn needs(&self) -> &'static [Need] {
+        &[
+            Need::Create(Kind::Decision),
+            Need::Patch(Kind::Decision),
+            Need::PatchPart(Kind::Decision, "status"),
+            Need::Delete(Kind::Decision),
+            Need::PatchPart(Kind::Placement, "status"),
+            Need::Record,
+            // Who makes something that keeps its owner from going needs a say in the owner's going.
+            Need::Might { verb: "update", kind: Kind::Placement, part: "finalizers", names: &[] },
+        ]
+    }
+
     fn observe(&mut self, change: &Change, _: &World, due: &mut Due) {
         match (&change.before, &change.after) {
             (Some(Object::Placement(_)), None) => {
@@ -178,12 +255,24 @@ impl Controller for PlacementController {
                 for owner in &owners {
                     due.mark(owner);
                 }
+                // Half-way there: what it comes to is known, and was counted when it was decided.
+                if owners
+                    .iter()
+                    .filter_map(|owner| self.expected.get(owner))
+                    .any(|keys| keys.contains(&change.key))
+                {
+                    return;
+                }
             }
             _ => {}
         }
         let Some(delta) = delta(change) else { return };
-        let touched = self.model.apply(delta);
+        let touched = self.model.observe(delta);
         touched.keys(&self.model).for_each(|placement| due.mark(placement));
+    }
+
+    fn model(&mut self) -> Option<&mut Model> {
+        Some(&mut self.model)
     }
 
     fn advance(&mut self, now: Moment, due: &mut Due) {
@@ -191,23 +280,63 @@ impl Controller for PlacementController {
         touched.keys(&self.model).for_each(|placement| due.mark(placement));
     }
 
+    fn speak(&mut self, dialect: Dialect, world: &World, due: &mut Due) {
+        self.dialect = dialect;
+        self.settled.clear();
+        world.placements.iter().for_each(|(placement, _)| due.mark(placement));
+    }
+
     fn decide(&mut self, subject: &ObjectKey, world: &World, now: Moment) -> Verdict {
         let Some(placement) = world.placements.get(subject) else {
             // Its slices go with it: they are its dependents.
+            self.settled.remove(subject);
             return Verdict { outcome: "gone", ..Verdict::default() };
         };
         let Some(decision) = self.model.decide(subject, now) else {
             return Verdict { outcome: "idle", ..Verdict::default() };
         };
-        let existing = self.existing(subject, world);
+        let (outcome, next) = (outcome(&decision), decision.next.as_ref().map(|next| next.at));
+        let slices = self.existing(subject, world);
+        if self.settled.get(subject).is_some_and(|settled| settled.still(placement, &slices, &decision)) {
+            return Verdict { wake: next, outcome, ..Verdict::default() };
+        }
+        let existing: Vec<&PlacementDecision> = slices.iter().map(|slice| &***slice).collect();
         let mut published = publish(&self.model, placement, &existing, &decision, now);
         self.dialect.adapt(&mut published);
         let writes = writes(placement, &existing, &published);
         let notes = self.notes(placement, &decision, &writes, now);
-        let next = decision.next.as_ref().map(|next| next.at);
         let wake = next.into_iter().chain(published.scores_due).min();
-        Verdict { writes, notes, wake, outcome: outcome(&decision) }
+        if writes.is_empty() && notes.is_empty() && !shows_details(&published) {
+            let slices = slices.into_iter().map(Arc::clone).collect();
+            self.settled
+                .insert(subject.clone(), Settled { placement: Arc::clone(placement), slices, decision });
+        } else {
+            self.settled.remove(subject);
+        }
+        if !writes.is_empty() || !notes.is_empty() {
+            self.expect(subject, &existing, &published);
+        }
+        Verdict { writes, notes, wake, outcome }
     }
+
+    fn ended(&mut self, subject: &ObjectKey, world: &World, due: &mut Due) {
+        for key in self.expected.remove(subject).into_iter().flatten() {
+            let delta = match world.decisions.get(&key) {
+                Some(slice) => DeltaRef::Decision(slice),
+                None => DeltaRef::DecisionGone(&key),
+            };
+            let touched = self.model.observe(delta);
+            touched.keys(&self.model).for_each(|placement| due.mark(placement));
+        }
+    }
+}
+
+/// Whether slices show what may change without the decision: scores, when these may be written, and availability.
+fn shows_details(published: &Published) -> bool {
+    let mut entries = published.decisions.iter().flat_map(PlacementDecision::decisions);
+    published.scores_due.is_some()
+        || published.status.last_score_update_time.is_some()
+        || entries.any(|entry| entry.score.is_some() || entry.available.is_some())
 }
 
 /// The writes that make a Placement's slices and its status what they should be.
@@ -271,22 +400,21 @@ fn outcome(decision: &Decision) -> &'static str {
 }
 
 /// The change as the model takes it.
-fn delta(change: &Change) -> Option<Delta> {
-    let key = || change.key.clone();
-    let name = || change.key.name.to_string();
+fn delta(change: &Change) -> Option<DeltaRef<'_>> {
+    let key = &change.key;
     Some(match (&change.before, &change.after) {
-        (_, Some(Object::Cluster(object))) => Delta::Cluster(Box::new((**object).clone())),
-        (Some(Object::Cluster(_)), None) => Delta::ClusterGone(name()),
-        (_, Some(Object::Set(object))) => Delta::Set(Box::new((**object).clone())),
-        (Some(Object::Set(_)), None) => Delta::SetGone(name()),
-        (_, Some(Object::Binding(object))) => Delta::Binding(Box::new((**object).clone())),
-        (Some(Object::Binding(_)), None) => Delta::BindingGone(key()),
-        (_, Some(Object::Placement(object))) => Delta::Placement(Box::new((**object).clone())),
-        (Some(Object::Placement(_)), None) => Delta::PlacementGone(key()),
-        (_, Some(Object::Decision(object))) => Delta::Decision(Box::new((**object).clone())),
-        (Some(Object::Decision(_)), None) => Delta::DecisionGone(key()),
-        (_, Some(Object::Score(object))) => Delta::Score(Box::new((**object).clone())),
-        (Some(Object::Score(_)), None) => Delta::ScoreGone(key()),
+        (_, Some(Object::Cluster(object))) => DeltaRef::Cluster(object),
+        (Some(Object::Cluster(_)), None) => DeltaRef::ClusterGone(&key.name),
+        (_, Some(Object::Set(object))) => DeltaRef::Set(object),
+        (Some(Object::Set(_)), None) => DeltaRef::SetGone(&key.name),
+        (_, Some(Object::Binding(object))) => DeltaRef::Binding(object),
+        (Some(Object::Binding(_)), None) => DeltaRef::BindingGone(key),
+        (_, Some(Object::Placement(object))) => DeltaRef::Placement(object),
+        (Some(Object::Placement(_)), None) => DeltaRef::PlacementGone(key),
+        (_, Some(Object::Decision(object))) => DeltaRef::Decision(object),
+        (Some(Object::Decision(_)), None) => DeltaRef::DecisionGone(key),
+        (_, Some(Object::Score(object))) => DeltaRef::Score(object),
+        (Some(Object::Score(_)), None) => DeltaRef::ScoreGone(key),
         _ => return None,
     })
 }

@@ -16,6 +16,7 @@ use super::{Controller, Verdict};
 use crate::act::{Target, Write};
 use crate::due::Due;
 use crate::names::ControllerName;
+use crate::rights::Need;
 use crate::world::{Change, Kind, Object, World};
 
 /// Turns grants into bindings. Its subjects are namespaces.
@@ -54,6 +55,16 @@ impl Controller for RbacBindingController {
 
     fn kinds(&self) -> &'static [Kind] {
         &[Kind::ClusterRole, Kind::ClusterRoleBinding, Kind::Set, Kind::Binding, Kind::Namespace]
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[
+            Need::Create(Kind::Binding),
+            Need::Patch(Kind::Binding),
+            Need::Delete(Kind::Binding),
+            // A namespace's service account that may bind a set gets its binding from us: so we must be able to bind any.
+            Need::Might { verb: "create", kind: Kind::Set, part: "bind", names: &[] },
+        ]
     }
 
     fn observe(&mut self, change: &Change, _: &World, due: &mut Due) {

@@ -15,6 +15,7 @@ use super::{Controller, Verdict};
 use crate::act::{Target, Write};
 use crate::due::Due;
 use crate::names::ControllerName;
+use crate::rights::Need;
 use crate::world::{Change, Kind, Object, World};
 
 /// Keeps the status of bindings.
@@ -55,6 +56,10 @@ impl Controller for SetBindingController {
 
     fn kinds(&self) -> &'static [Kind] {
         &[Kind::Set, Kind::Binding]
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::PatchPart(Kind::Binding, "status")]
     }
 
     fn observe(&mut self, change: &Change, _: &World, due: &mut Due) {
@@ -115,6 +120,7 @@ mod tests {
         object["status"]["conditions"][0]["reason"].as_str().unwrap().to_owned()
     }
 
+    /// Upstream: hub/managedclustersetbinding/controller_test.go "TestEnqueue".
     #[test]
     fn a_binding_is_bound_while_its_set_exists() {
         let mut stage = Stage::new(SetBindingController::default());
@@ -150,6 +156,7 @@ mod tests {
         assert!(!stage.due.is_ready());
     }
 
+    /// Upstream: hub/managedclustersetbinding/controller_test.go "TestSync: wrong clustersetbinding".
     #[test]
     fn a_binding_that_is_gone_is_forgotten() {
         let mut stage = Stage::new(SetBindingController::default());

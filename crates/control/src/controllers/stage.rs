@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::Controller;
 use crate::act::{Note, Target, Write};
 use crate::due::Due;
+use crate::rights::Need;
 use crate::world::{Kind, Told, World};
 
 /// Decisions after which nothing should be due any more.
@@ -61,7 +62,7 @@ impl<C: Controller> Stage<C> {
         object["metadata"]["uid"] = uid;
         object["metadata"]["resourceVersion"] = json!(self.revision.to_string());
         self.objects.insert((kind, key), object.clone());
-        let seen = kind.read(object.to_string().as_bytes()).unwrap();
+        let seen = kind.read(&object.to_string()).unwrap();
         self.hear(Told::Seen(seen));
     }
 
@@ -70,7 +71,7 @@ impl<C: Controller> Stage<C> {
         self.revision += 1;
         let mut object = self.objects.remove(&(kind, key.clone())).expect("only what is there is removed");
         object["metadata"]["resourceVersion"] = json!(self.revision.to_string());
-        let ended = kind.read(object.to_string().as_bytes()).unwrap();
+        let ended = kind.read(&object.to_string()).unwrap();
         self.hear(Told::Ended(kind, Box::new(ended.metadata().clone())));
     }
 
@@ -98,7 +99,13 @@ impl<C: Controller> Stage<C> {
             let verdict = self.controller.decide(&subject, &self.world, self.now);
             self.due.wake(&subject, verdict.wake);
             self.notes.extend(verdict.notes);
+            let needs = self.controller.needs();
+            assert!(self.notes.is_empty() || needs.contains(&Need::Record), "events are among its needs");
             for write in verdict.writes {
+                assert!(
+                    needs.contains(&Need::of(&write)),
+                    "{write} is not among the needs of its controller"
+                );
                 written.push(match &write {
                     Write::Patch { subresource: Some(part), .. } => format!("{write}/{part}"),
                     // Reads nothing but whether it may go on.
@@ -110,6 +117,7 @@ impl<C: Controller> Stage<C> {
                 });
                 self.carry_out(write);
             }
+            self.controller.ended(&subject, &self.world, &mut self.due);
         }
         panic!("after {DECISIONS_MAX} decisions something is still due: {written:?}");
     }
@@ -120,7 +128,8 @@ impl<C: Controller> Stage<C> {
         self.settle()
     }
 
-    fn carry_out(&mut self, write: Write) {
+    /// Does one write, as the API would.
+    pub(crate) fn carry_out(&mut self, write: Write) {
         match write {
             Write::Create(object) => {
                 let value: Value = serde_json::from_slice(&object.to_vec().unwrap()).unwrap();

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use futures::StreamExt as _;
 use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{Api, ObjectMeta, PostParams, WatchEvent, WatchParams};
 use kube::{Client, Error};
 use tokio::sync::Notify;
@@ -30,8 +31,8 @@ const WATCH_PAUSE: Duration = Duration::from_secs(5);
 
 /// Holds the election for one process.
 ///
-/// Needs the verbs get, create and update on the Lease, and watch to take over within milliseconds of a release;
-/// without watch it looks every retry period.
+/// Needs what [`crate::rights::of_election`] lists. Without watch it looks every retry period, instead of taking over within
+/// milliseconds of a release; with a namespace that is not there yet, it needs to make that, too.
 #[derive(Debug)]
 pub struct Driver {
     leases: Api<Lease>,
@@ -163,7 +164,13 @@ impl Driver {
         let begun = Instant::now();
         let ended = tokio::time::timeout(limit, async {
             match (&action, &request) {
-                (Action::Create(_), Some(lease)) => self.leases.create(&parameters, lease).await,
+                (Action::Create(_), Some(lease)) => match self.leases.create(&parameters, lease).await {
+                    Err(Error::Api(status)) if status.code == 404 => {
+                        self.make_namespace(Error::Api(status)).await?;
+                        self.leases.create(&parameters, lease).await
+                    }
+                    made => made,
+                },
                 (_, Some(lease)) => self.leases.replace(name, &parameters, lease).await,
                 (_, None) => self.leases.get(name).await,
             }
@@ -195,6 +202,25 @@ impl Driver {
                 Answer::Unknown
             }
         }
+    }
+
+    /// Makes the namespace of the Lease where that is what is missing: on a new cluster nobody else has. Whoever may not make
+    /// it is left with the error that told so.
+    async fn make_namespace(&self, missing: Error) -> Result<(), Error> {
+        let name = &self.election.namespace;
+        let metadata = ObjectMeta { name: Some(name.clone()), ..ObjectMeta::default() };
+        let namespace = Namespace { metadata, ..Namespace::default() };
+        let namespaces: Api<Namespace> = Api::all(self.leases.clone().into_client());
+        match namespaces.create(&PostParams::default(), &namespace).await {
+            Ok(_) => tracing::info!(namespace = name, "made the namespace of the Lease"),
+            // Somebody else was quicker.
+            Err(Error::Api(status)) if status.code == 409 => {}
+            Err(error) => {
+                tracing::debug!(namespace = name, %error, "the namespace of the Lease was not made");
+                return Err(missing);
+            }
+        }
+        Ok(())
     }
 
     fn fresh(&self, record: &Record) -> Lease {

@@ -57,6 +57,11 @@ impl Fence {
         Self { elected: None, told: None }
     }
 
+    /// A fence that never opens: for those who only look.
+    pub fn closed() -> Self {
+        Gate::new(Clock::system(), Timing::default()).1
+    }
+
     /// Whether a write may be sent now.
     pub fn holds(&self) -> bool {
         self.term().is_some()
@@ -257,6 +262,13 @@ mod tests {
         drop(gate);
         assert!(!fence.holds());
         assert_eq!(fence.changed().await, None);
+        assert!(is_waiting(&mut fence).await);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_fence_of_somebody_who_only_looks_never_opens() {
+        let mut fence = Fence::closed();
+        assert!(!fence.holds());
         assert!(is_waiting(&mut fence).await);
     }
 

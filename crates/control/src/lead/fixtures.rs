@@ -8,7 +8,7 @@ use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{RawQuery, State};
 use axum::response::{IntoResponse as _, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
 use futures::StreamExt as _;
 use http::StatusCode;
 use kube::Client;
@@ -35,6 +35,8 @@ struct Inner {
     trouble: Trouble,
     log: Vec<&'static str>,
     watchable: bool,
+    /// Whether the namespace of the Lease is there; if not, whether it may be made.
+    namespace: Result<(), bool>,
     changes: broadcast::Sender<Value>,
 }
 
@@ -51,6 +53,7 @@ impl Server {
             trouble: Trouble::None,
             log: Vec::new(),
             watchable: true,
+            namespace: Ok(()),
             changes,
         };
         Self(Arc::new(Mutex::new(inner)))
@@ -62,6 +65,7 @@ impl Server {
         let router = Router::new()
             .route(ONE, get(read).put(replace))
             .route(ALL, get(watch).post(create))
+            .route("/api/v1/namespaces", post(make_namespace))
             .with_state(self.clone());
         Client::new(router, "default")
     }
@@ -72,6 +76,11 @@ impl Server {
 
     pub(super) fn forbid_watching(&self) {
         self.with(|inner| inner.watchable = false);
+    }
+
+    /// Takes the namespace away.
+    pub(super) fn without_namespace(&self, may_be_made: bool) {
+        self.with(|inner| inner.namespace = Err(may_be_made));
     }
 
     pub(super) fn lease(&self) -> Value {
@@ -150,10 +159,23 @@ async fn read(State(server): State<Server>) -> Response {
 async fn create(State(server): State<Server>, body: Bytes) -> Response {
     let lease: Value = serde_json::from_slice(&body).unwrap();
     let create = |inner: &mut Inner| match inner.lease {
+        _ if inner.namespace.is_err() => Err((404, "NotFound")),
         Some(_) => Err((409, "AlreadyExists")),
         None => Ok(inner.store(lease)),
     };
     server.answer("create", create).await
+}
+
+async fn make_namespace(State(server): State<Server>, body: Bytes) -> Response {
+    let make = |inner: &mut Inner| match inner.namespace {
+        Ok(()) => Err((409, "AlreadyExists")),
+        Err(true) => {
+            inner.namespace = Ok(());
+            Ok(serde_json::from_slice(&body).unwrap())
+        }
+        Err(false) => Err((403, "Forbidden")),
+    };
+    server.answer("make namespace", make).await
 }
 
 async fn replace(State(server): State<Server>, body: Bytes) -> Response {

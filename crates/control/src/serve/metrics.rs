@@ -14,6 +14,9 @@
 //! | `berth_events_total` | counter | `result` | events handed in to be recorded |
 //! | `berth_watch_failures_total` | counter | `kind` | watches and lists that failed and were begun again |
 //! | `berth_placements` | gauge | `state` | placements, by whether they are satisfied |
+//! | `berth_reviews_total` | counter | `path`, `verdict` | admission reviews answered |
+//! | `berth_review_seconds` | histogram | `path` | time a review took |
+//! | `berth_certificate_end_timestamp_seconds` | gauge | | when the certificate ends that a webhook shows; 0 where there is none |
 //! | `berth_leads` | gauge | | 1 while this process may write, 0 while it stands by |
 
 use std::sync::atomic::AtomicU64;
@@ -63,6 +66,17 @@ struct WithResult {
     result: &'static str,
 }
 
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Reviewed {
+    path: &'static str,
+    verdict: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct OfPath {
+    path: &'static str,
+}
+
 /// How a placement is, for counting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PlacementState {
@@ -101,6 +115,9 @@ pub struct Metrics {
     events: Family<WithResult, Counter>,
     watch_failures: Family<OfKind, Counter>,
     placements: Family<InState, Gauge>,
+    reviews: Family<Reviewed, Counter>,
+    review_durations: Family<OfPath, Histogram>,
+    certificate_end: Gauge,
     leads: Gauge,
 }
 
@@ -121,6 +138,9 @@ impl Default for Metrics {
             events: Family::default(),
             watch_failures: Family::default(),
             placements: Family::default(),
+            reviews: Family::default(),
+            review_durations: Family::new_with_constructor(react),
+            certificate_end: Gauge::default(),
             leads: Gauge::default(),
         };
         let registry = &mut metrics.registry;
@@ -144,6 +164,13 @@ impl Default for Metrics {
             "placements",
             "Placements, by whether they are satisfied",
             metrics.placements.clone(),
+        );
+        registry.register("reviews", "Admission reviews answered", metrics.reviews.clone());
+        registry.register("review_seconds", "Time a review took", metrics.review_durations.clone());
+        registry.register(
+            "certificate_end_timestamp_seconds",
+            "When the certificate ends that a webhook shows",
+            metrics.certificate_end.clone(),
         );
         registry.register("leads", "Whether this process may write", metrics.leads.clone());
         metrics
@@ -198,6 +225,17 @@ impl Metrics {
         self.placements.get_or_create(&of).set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
+    /// A webhook answered a review.
+    pub fn reviewed(&self, path: &'static str, verdict: &'static str, took: Duration) {
+        self.reviews.get_or_create(&Reviewed { path, verdict }).inc();
+        self.review_durations.get_or_create(&OfPath { path }).observe(took.as_secs_f64());
+    }
+
+    /// A webhook shows a certificate that ends then, in seconds since the epoch.
+    pub fn certificate_ends(&self, second: i64) {
+        self.certificate_end.set(second);
+    }
+
     pub(crate) fn leads(&self, leads: bool) {
         self.leads.set(i64::from(leads));
     }
@@ -218,10 +256,13 @@ mod tests {
         metrics.event("ok");
         metrics.watch_failed(Kind::ALL[0]);
         metrics.placements(PlacementState::Misconfigured, 2);
+        metrics.reviewed("validate", "allowed", Duration::from_millis(5));
+        metrics.certificate_ends(1_800_000_000);
         metrics.leads(true);
         metrics
     }
 
+    /// Upstream: metrics_test.go "TestMetrics".
     #[test]
     fn every_metric_is_told_and_documented() {
         let text = used().text();
@@ -231,7 +272,7 @@ mod tests {
             .filter_map(|line| line.split_once(' '))
             .map(|(name, _)| name)
             .collect();
-        assert_eq!(told.len(), 10, "{text}");
+        assert_eq!(told.len(), 13, "{text}");
         let documented = include_str!("metrics.rs");
         for name in told {
             let row = |name: &str| documented.contains(&format!("//! | `{name}` |"));

@@ -8,13 +8,17 @@
 //! Owns what is counted, what is checked, and the little server that shows both. It answers from memory and never waits
 //! for the runtime, so that a runtime that is stuck can be seen to be stuck. It asks nobody who they are: it listens on
 //! loopback unless told otherwise, and says nothing about any object.
+//!
+//! The listener also carries what `debug` answers, with TLS.
 
+mod certificate;
 mod health;
 mod listener;
 mod metrics;
 mod router;
 
+pub use certificate::{Certificate, CertificateError};
 pub use health::{Check, Health, Pulse};
-pub use listener::{Listener, ServeError};
+pub use listener::{Listener, ServeError, Service};
 pub use metrics::{Metrics, PlacementState};
 pub use router::router;

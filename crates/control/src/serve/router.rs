@@ -110,12 +110,12 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::serve::Listener;
     use crate::serve::listener::tests::ask;
+    use crate::serve::{Listener, Service};
 
     /// What the server answers: the status and the body.
     async fn answer(health: &Health, path: &str) -> (u16, String) {
-        let listener = Listener::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
+        let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), Service::BOARD).await.unwrap();
         let address = listener.address();
         let router = router(health, Arc::default());
         let stop = tokio_util::sync::CancellationToken::new();

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use berth_api::names::CLUSTER_LEASE;
 use berth_api::{
     AddOnPlacementScore, ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding, Placement,
     PlacementDecision,
@@ -16,7 +17,7 @@ use kube::Resource;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{Change, Source, Store, World};
+use super::{Change, Outline, Source, Store, World};
 
 /// A type the controllers know.
 pub trait Known:
@@ -88,8 +89,9 @@ macro_rules! kinds {
             }
 
             /// Reads an object of this kind.
-            pub(crate) fn read(self, bytes: &[u8]) -> serde_json::Result<Object> {
-                match self { $(Self::$kind => serde_json::from_slice::<$type>(bytes).map(|object| Object::$kind(Arc::new(object)))),+ }
+            pub(crate) fn read(self, text: &str) -> serde_json::Result<Object> {
+                let outline: Outline<'_> = serde_json::from_str(text)?;
+                match self { $(Self::$kind => outline.read(self, text).map(|object| Object::$kind(Arc::new(object)))),+ }
             }
         }
 
@@ -157,6 +159,17 @@ kinds! {
     ClusterRole cluster_roles: ClusterRole,
     ClusterRoleBinding cluster_role_bindings: ClusterRoleBinding,
     Namespace namespaces: Namespace,
+}
+
+impl Kind {
+    /// The names of the only objects of this kind that anybody looks at; none where all are.
+    pub(crate) fn names(self) -> &'static [&'static str] {
+        match self {
+            // Every node and every leader election has a lease that is renewed all the time.
+            Self::Lease => &[CLUSTER_LEASE],
+            _ => &[],
+        }
+    }
 }
 
 impl fmt::Display for Kind {

@@ -4,6 +4,7 @@
 //! server and decides nothing.
 
 mod kind;
+mod outline;
 mod store;
 
 use berth_api::{
@@ -18,8 +19,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 pub use kind::{Kind, Object};
 pub(crate) use kind::{Known, Visitor};
+pub(crate) use outline::Outline;
 pub use store::Store;
-use store::Turn;
+pub(crate) use store::number;
+use store::{Revision, Turn};
 
 /// The objects of every kind.
 #[derive(Debug, Default)]
@@ -60,6 +63,8 @@ impl Change {
 pub enum Told {
     /// A list of this kind begins.
     ListBegins(Kind),
+    /// The list of this kind that has begun is of this revision. Its objects follow.
+    ListOf(Kind, String),
     /// A list of this kind is complete.
     ListEnds(Kind),
     /// The watch shows this object.
@@ -93,6 +98,7 @@ impl World {
     pub fn hear(&mut self, told: Told) -> Vec<Change> {
         match told {
             Told::ListBegins(kind) => kind.visit(BeginList(self)),
+            Told::ListOf(kind, revision) => kind.visit(ListOf(self, number(&revision))),
             Told::ListEnds(kind) => kind.visit(EndList(self)),
             Told::Seen(object) => object.enter(self, Source::Seen).into_iter().collect(),
             Told::Ended(kind, end) => kind.visit(End(self, &end)),
@@ -115,6 +121,7 @@ impl Change {
 }
 
 struct BeginList<'w>(&'w mut World);
+struct ListOf<'w>(&'w mut World, Revision);
 struct EndList<'w>(&'w mut World);
 struct End<'w>(&'w mut World, &'w ObjectMeta);
 struct Unreadable<'w>(&'w mut World, ObjectKey);
@@ -126,6 +133,15 @@ impl Visitor for BeginList<'_> {
 
     fn visit<K: Known>(self) -> Vec<Change> {
         K::store_mut(self.0).begin_list();
+        Vec::new()
+    }
+}
+
+impl Visitor for ListOf<'_> {
+    type Output = Vec<Change>;
+
+    fn visit<K: Known>(self) -> Vec<Change> {
+        K::store_mut(self.0).list_of(self.1);
         Vec::new()
     }
 }
@@ -150,7 +166,7 @@ impl Visitor for Unreadable<'_> {
     type Output = Vec<Change>;
 
     fn visit<K: Known>(self) -> Vec<Change> {
-        K::store_mut(self.0).unreadable(self.1);
+        K::store_mut(self.0).unreadable(&self.1);
         Vec::new()
     }
 }

@@ -1,8 +1,11 @@
-//! The objects of one kind that were seen, never going back in time.
+//! The objects of one kind that were seen, never going back in time unless the server does.
 //!
 //! Two streams tell of objects: the watch, in the order of revisions, and the answers to our own writes, which are
 //! ahead of it. An answer is believed at once, so that nothing is written twice for want of having seen the first
 //! write; what the watch then repeats is nothing new.
+//!
+//! A server whose storage was brought back from a copy has lost what came after. Its list says so by its revision, and what
+//! was known gives way to it.
 
 use std::collections::HashMap;
 use std::collections::HashSet;
@@ -14,7 +17,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use super::kind::{Kind, Known};
 
 /// A revision of the API server; 0 where it is not a number.
-type Revision = u64;
+pub(crate) type Revision = u64;
 
 /// The objects of one kind.
 #[derive(Debug)]
@@ -24,10 +27,19 @@ pub struct Store<K> {
     watched: Revision,
     /// Objects we deleted whose end the watch has not told of yet, by uid.
     deleted: HashMap<String, ObjectKey>,
-    /// During a new list: what it has named so far, and what our own writes were answered with meanwhile.
-    listing: Option<HashSet<ObjectKey>>,
+    /// The list that is under way.
+    listing: Option<Listing>,
     /// Whether the first list is complete.
     is_filled: bool,
+}
+
+/// A list that is under way.
+#[derive(Debug, Default)]
+struct Listing {
+    /// What it has named so far, and what our own writes were answered with meanwhile.
+    named: HashSet<ObjectKey>,
+    /// Whether it is from before what was known: what it names first counts, whatever its revision.
+    goes_back: bool,
 }
 
 impl<K> Default for Store<K> {
@@ -67,14 +79,31 @@ impl<K: Known> Store<K> {
 
     /// A list begins: what it does not name is gone.
     pub(crate) fn begin_list(&mut self) {
-        self.listing = Some(HashSet::new());
+        self.listing = Some(Listing::default());
+    }
+
+    /// The list that has begun is of this revision; nothing of it was told yet.
+    pub(crate) fn list_of(&mut self, list: Revision) {
+        let Some(listing) = &mut self.listing else { return };
+        // A list is never older than what was known when it was asked for, unless the server has lost that. What was
+        // answered since then may be newer.
+        let mut known = self.objects.iter().filter(|(key, _)| !listing.named.contains(key));
+        let goes_back = list < self.watched || known.any(|(_, object)| revision(object.meta()) > list);
+        if list == 0 || !goes_back {
+            return;
+        }
+        tracing::warn!(kind = %K::KIND, list, watched = self.watched, "the server has gone back in time; so do we");
+        listing.goes_back = true;
+        listing.named.clear();
+        self.watched = list;
+        self.deleted.clear();
     }
 
     /// A list is complete.
     pub(crate) fn end_list(&mut self) -> Vec<Turn<K>> {
         self.is_filled = true;
         self.deleted.clear();
-        let Some(named) = self.listing.take() else { return Vec::new() };
+        let Some(Listing { named, .. }) = self.listing.take() else { return Vec::new() };
         let gone: Vec<_> = self.objects.extract_if(|key, _| !named.contains(key)).collect();
         gone.into_iter().map(|(key, object)| (key, Some(object), None)).collect()
     }
@@ -82,19 +111,15 @@ impl<K: Known> Store<K> {
     /// The watch or a list shows an object.
     pub(crate) fn seen(&mut self, object: K) -> Option<Turn<K>> {
         let key = ObjectKey::of(object.meta());
-        if let Some(listing) = &mut self.listing {
-            listing.insert(key.clone());
-        }
+        let replaces = self.name(&key);
         self.watched = self.watched.max(revision(object.meta()));
         let is_deleted = object.meta().uid.as_ref().is_some_and(|uid| self.deleted.contains_key(uid));
-        if is_deleted { None } else { self.put(key, object) }
+        if is_deleted { None } else { self.put(key, object, replaces) }
     }
 
     /// A list or the watch shows an object that cannot be read: it is there, and what was known of it stays.
-    pub(crate) fn unreadable(&mut self, key: ObjectKey) {
-        if let Some(listing) = &mut self.listing {
-            listing.insert(key);
-        }
+    pub(crate) fn unreadable(&mut self, key: &ObjectKey) {
+        self.name(key);
     }
 
     /// The watch shows the end of an object.
@@ -120,11 +145,9 @@ impl<K: Known> Store<K> {
             return None;
         }
         let key = ObjectKey::of(object.meta());
-        if let Some(listing) = &mut self.listing {
-            // The list that is under way may be from before.
-            listing.insert(key.clone());
-        }
-        self.put(key, object)
+        // The list that is under way may be from before.
+        let replaces = self.name(&key);
+        self.put(key, object, replaces)
     }
 
     /// A deletion of ours was done.
@@ -138,8 +161,14 @@ impl<K: Known> Store<K> {
         Some((key.clone(), before, None))
     }
 
-    fn put(&mut self, key: ObjectKey, mut object: K) -> Option<Turn<K>> {
-        let known = self.objects.get(&key);
+    /// Notes that an object is there; whether what is told of it counts even if it is older than what was known.
+    fn name(&mut self, key: &ObjectKey) -> bool {
+        let Some(listing) = &mut self.listing else { return false };
+        listing.named.insert(key.clone()) && listing.goes_back
+    }
+
+    fn put(&mut self, key: ObjectKey, mut object: K, replaces: bool) -> Option<Turn<K>> {
+        let known = self.objects.get(&key).filter(|_| !replaces);
         let new = revision(object.meta());
         if known.is_some_and(|known| new != 0 && revision(known.meta()) >= new) {
             return None;
@@ -163,7 +192,12 @@ fn slim<K: Known>(object: &mut K) {
 }
 
 fn revision(metadata: &ObjectMeta) -> Revision {
-    metadata.resource_version.as_deref().and_then(|text| text.parse().ok()).unwrap_or_default()
+    metadata.resource_version.as_deref().map(number).unwrap_or_default()
+}
+
+/// A revision as it is written.
+pub(crate) fn number(text: &str) -> Revision {
+    text.parse().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -226,6 +260,10 @@ mod tests {
         assert_eq!(revision_of(&store), Some(9));
     }
 
+    /// Upstream: cluster_event_handler_test.go "TestOnClusterDelete: tombstone".
+    /// Upstream: enqueue_test.go "TestEnqueuePlacementsByClusterSet: tombstone",
+    /// "TestEnqueuePlacementsByClusterSetBinding: tombstone", "TestEnqueuePlacementsByScore: tombstone".
+    /// Upstream: defects "14".
     #[test]
     fn a_new_list_ends_what_it_does_not_name() {
         let mut store = Store::default();
@@ -245,12 +283,62 @@ mod tests {
         assert_eq!(revision_of(&store), Some(9));
     }
 
+    fn named(name: &str, uid: &str, revision: u64) -> Placement {
+        let mut object = object(uid, revision);
+        object.metadata.name = Some(name.to_owned());
+        object
+    }
+
+    #[test]
+    fn a_list_of_a_server_that_has_gone_back_is_believed() {
+        let mut store = Store::default();
+        store.seen(named("p", "a", 90));
+        store.seen(named("deleted", "d", 40));
+        store.deleted(&ObjectKey::new("n", "deleted"), "d");
+        store.seen(named("lost", "l", 100));
+        store.begin_list();
+        store.list_of(50);
+        let turn = store.seen(object("a", 30)).unwrap();
+        assert!(turn.1.is_some_and(|before| revision(&before.metadata) == 90));
+        assert!(store.seen(named("deleted", "d", 40)).is_some(), "its deletion was lost as well");
+        let gone = store.end_list();
+        assert_eq!(gone.iter().map(|turn| &*turn.0.name).collect::<Vec<_>>(), ["lost"]);
+        assert_eq!((store.len(), revision_of(&store)), (2, Some(30)));
+        assert!(store.answered(object("a", 60)).is_some());
+        assert!(store.seen(object("a", 55)).is_none(), "from then on time goes forward again");
+        assert_eq!(revision_of(&store), Some(60));
+    }
+
+    #[test]
+    fn an_answer_that_the_server_has_lost_does_not_stay() {
+        let mut store = Store::default();
+        store.seen(object("a", 30));
+        store.answered(object("a", 90));
+        store.begin_list();
+        store.list_of(50);
+        assert!(store.seen(object("a", 30)).is_some());
+        assert_eq!(store.end_list().len(), 0);
+        assert_eq!(revision_of(&store), Some(30));
+    }
+
+    #[test]
+    fn a_list_that_is_behind_our_own_writes_does_not_go_back() {
+        let mut store = Store::default();
+        store.seen(object("a", 30));
+        store.begin_list();
+        store.answered(object("a", 60));
+        store.list_of(50);
+        assert!(store.seen(object("a", 30)).is_none());
+        assert_eq!(store.end_list().len(), 0);
+        assert_eq!(revision_of(&store), Some(60));
+    }
+
     #[test]
     fn an_object_that_cannot_be_read_is_not_one_that_is_gone() {
         let mut store = Store::default();
         store.seen(object("a", 5));
         store.begin_list();
-        store.unreadable(key());
+        store.unreadable(&key());
         assert_eq!(store.end_list().len(), 0);
         assert_eq!(revision_of(&store), Some(5), "what was known of it stays");
     }

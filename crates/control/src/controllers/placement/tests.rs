@@ -146,6 +146,7 @@ fn a_placement_that_becomes_misconfigured_keeps_its_clusters() {
     assert_eq!(selected(&stage), ["c1"]);
 }
 
+/// Upstream: scheduling_controller_test.go "TestSchedulingController_sync: placement schedule controller is disabled".
 #[test]
 fn a_placement_with_scheduling_switched_off_is_left_alone() {
     let mut stage = stage();
@@ -172,6 +173,50 @@ fn what_the_server_would_prune_is_not_sent() {
     stage.settle();
     assert_eq!(stage.get(Kind::Placement, "n", "p").unwrap()["status"].get("nextTransition"), None);
     assert_eq!(stage.due.next(), Some(stage.now.plus_seconds(10)), "it is acted on all the same");
+    stage.controller.speak(Dialect::OURS, &stage.world, &mut stage.due);
+    assert_eq!(stage.settle(), ["patch Placement n/p/status"], "the definitions were replaced");
+    assert!(stage.get(Kind::Placement, "n", "p").unwrap()["status"].get("nextTransition").is_some());
+}
+
+#[test]
+fn what_is_as_it_should_be_is_found_so_again_and_again() {
+    let mut stage = stage();
+    for name in ["c1", "c2"] {
+        stage.put(Kind::Cluster, cluster(name, &json!([])));
+    }
+    stage.put(Kind::Placement, placement(&json!({"numberOfClusters": 1})));
+    stage.settle();
+    assert_eq!(selected(&stage), ["c1"]);
+    let down = json!([{"key": "down", "effect": "NoSelect"}]);
+    stage.put(Kind::Cluster, cluster("c2", &down));
+    stage.put(Kind::Cluster, cluster("c2", &json!([])));
+    assert!(stage.due.is_ready(), "it could have been selected");
+    assert_eq!(stage.settle(), [""; 0]);
+    stage.put(Kind::Cluster, cluster("c1", &down));
+    assert_eq!(stage.settle(), ["patch PlacementDecision n/p-decision-1/status"]);
+    assert_eq!(selected(&stage), ["c2"]);
+}
+
+#[test]
+fn what_is_shown_of_a_cluster_is_kept_true_though_the_decision_is_the_same() {
+    let mut stage = stage();
+    let available = |status: &str| {
+        let mut object = cluster("c1", &json!([]));
+        object["status"]["conditions"] = json!([{
+            "type": "ManagedClusterConditionAvailable", "status": status, "reason": "R", "message": "",
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        }]);
+        object
+    };
+    stage.put(Kind::Cluster, available("True"));
+    let mut object = placement(&json!({}));
+    object["metadata"]["annotations"] = json!({"berth.dev/decision-details": "available"});
+    stage.put(Kind::Placement, object);
+    stage.settle();
+    stage.put(Kind::Cluster, available("False"));
+    assert_eq!(stage.settle(), ["patch PlacementDecision n/p-decision-1/status"]);
+    let slice = stage.get(Kind::Decision, "n", "p-decision-1").unwrap();
+    assert_eq!(slice["status"]["decisions"][0]["available"], false);
 }
 
 #[test]
@@ -180,4 +225,59 @@ fn a_name_is_that_of_a_slice_where_a_number_ends_it() {
     assert_eq!(named_after("p-decision-1-decision-12"), Some("p-decision-1"));
     assert_eq!(named_after("p-decision-x"), None);
     assert_eq!(named_after("p"), None);
+}
+
+/// Nine placements of one cluster each, over nine clusters.
+fn crowd() -> Stage<PlacementController> {
+    let mut stage = stage();
+    for number in 0..9 {
+        stage.put(Kind::Cluster, cluster(&format!("c{number}"), &json!([])));
+        let metadata = json!({"namespace": "n", "name": format!("p{number}")});
+        stage.put(Kind::Placement, json!({"metadata": metadata, "spec": {"numberOfClusters": 1}}));
+    }
+    stage
+}
+
+/// The clusters that the writes of a verdict name.
+fn named(verdict: &Verdict) -> Vec<String> {
+    let patches = verdict.writes.iter().filter_map(|write| match write {
+        Write::Patch { patch, target, .. } if target.kind == Kind::Decision => {
+            patch["status"]["decisions"].as_array()
+        }
+        _ => None,
+    });
+    patches.flatten().map(|entry| entry["clusterName"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn who_is_decided_while_writes_are_under_way_sees_what_they_take() {
+    let Stage { mut controller, world, now, .. } = crowd();
+    let decide = |controller: &mut PlacementController, number: usize| {
+        named(&controller.decide(&ObjectKey::new("n", &format!("p{number}")), &world, now))
+    };
+    let taken: BTreeSet<_> = (0..9).flat_map(|number| decide(&mut controller, number)).collect();
+    assert_eq!(taken.len(), 9, "each has a cluster of its own, though none is written yet: {taken:?}");
+}
+
+#[test]
+fn what_was_expected_of_writes_that_failed_counts_no_more() {
+    let Stage { mut controller, world, now, mut due, .. } = crowd();
+    let (one, other) = (ObjectKey::new("n", "p0"), ObjectKey::new("n", "p1"));
+    let taken = named(&controller.decide(&one, &world, now));
+    controller.ended(&one, &world, &mut due);
+    assert_eq!(controller.model().held(&one), [] as [Arc<str>; 0]);
+    assert_eq!(named(&controller.decide(&other, &world, now)), taken, "the place is free again");
+}
+
+#[test]
+fn a_fleet_that_was_decided_all_at_once_is_not_decided_again() {
+    let mut stage = crowd();
+    let subjects: Vec<_> = (0..9).map(|number| ObjectKey::new("n", &format!("p{number}"))).collect();
+    let verdicts: Vec<_> =
+        subjects.iter().map(|subject| stage.controller.decide(subject, &stage.world, stage.now)).collect();
+    for (subject, verdict) in subjects.iter().zip(verdicts) {
+        verdict.writes.into_iter().for_each(|write| stage.carry_out(write));
+        stage.controller.ended(subject, &stage.world, &mut stage.due);
+    }
+    assert_eq!(stage.settle(), [""; 0]);
 }

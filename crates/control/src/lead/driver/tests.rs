@@ -67,6 +67,31 @@ async fn the_first_candidate_leads_at_once_and_for_as_long_as_it_runs() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_namespace_of_the_lease_is_made_where_it_is_missing_and_only_then() {
+    let server = Server::new();
+    let mut one = candidate(&server, "one");
+    one.until(true).await;
+    one.stop().await;
+    assert!(!server.log().contains(&"make namespace"));
+
+    let server = Server::new();
+    server.without_namespace(true);
+    let mut one = candidate(&server, "one");
+    assert!(one.until(true).await < SECOND);
+    one.stop().await;
+
+    // Whoever may not make it waits until somebody has.
+    let server = Server::new();
+    server.without_namespace(false);
+    let mut one = candidate(&server, "one");
+    sleep(20 * SECOND).await;
+    assert!(!one.fence.holds());
+    server.without_namespace(true);
+    one.until(true).await;
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_candidate_that_may_not_watch_looks_from_time_to_time() {
     let server = Server::new();
     server.forbid_watching();
