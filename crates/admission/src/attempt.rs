@@ -29,6 +29,18 @@ pub struct Attempt<'a> {
     pub old: Option<&'a Value>,
     /// The moment.
     pub now: Timestamp,
+    /// Whose word counts for when a taint was added.
+    pub time_added: TimeAdded,
+}
+
+/// Whose word counts for when a taint was added.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TimeAdded {
+    /// The server's: a client that names another time is refused, unless it may touch the system's taints.
+    #[default]
+    Server,
+    /// The client's, where it names one: as on a hub without these rules, for tools and tests that were written there.
+    Client,
 }
 
 /// A text in an object; empty where there is none.

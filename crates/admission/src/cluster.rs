@@ -16,8 +16,11 @@ const HTTPS: &str = "https://";
 
 /// Puts a cluster of no set into the default one, keeps the taint its health asks for, and dates its taints.
 pub(crate) fn mutate(attempt: &Attempt<'_>, object: &mut Value, oracle: &dyn Oracle) -> Result<(), Denial> {
-    if text(Some(object), SET_LABEL).is_empty() {
-        let labels = &mut object["metadata"]["labels"];
+    if text(Some(object), SET_LABEL).is_empty()
+        // What is no object is the schema's to refuse, after us.
+        && let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut)
+    {
+        let labels = metadata.entry("labels").or_insert_with(|| json!({}));
         if !labels.is_object() {
             *labels = json!({});
         }

@@ -8,10 +8,12 @@ use crate::denial::Denial;
 use crate::oracle::Oracle;
 use crate::{cluster, placement, set_binding};
 
-/// The plurals with rules; all in one group.
-pub const RESOURCES: [&str; 3] = ["managedclusters", "managedclustersetbindings", "placements"];
+/// The plurals with rules, or with something at stake; all in one group.
+pub const RESOURCES: [&str; 4] =
+    ["managedclusters", "managedclustersetbindings", "managedclustersets", "placements"];
 
-/// Whether there are rules for writes to this resource itself. Subresources have none: they are other people's doors.
+/// Whether there is something to say to writes to this resource itself. There is not to subresources: they are
+/// other people's doors.
 pub fn concerns(group: &str, resource: &str, subresource: &str) -> bool {
     group == names::GROUP && subresource.is_empty() && RESOURCES.contains(&resource)
 }

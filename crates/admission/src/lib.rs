@@ -8,6 +8,7 @@
 //! ```text
 //!   Attempt --mutate--> the object as it is to be stored (default set, timeAdded)
 //!           --validate--> warnings | Denial (code, message, fields)
+//!           --stake--> the change it would be to the fleet, where clusters might leave because of it
 //! ```
 
 mod attempt;
@@ -17,9 +18,11 @@ mod gate;
 mod oracle;
 mod placement;
 mod set_binding;
+mod stake;
 mod taints;
 
-pub use attempt::{Attempt, Operation};
+pub use attempt::{Attempt, Operation, TimeAdded};
 pub use denial::{Denial, FieldProblem};
 pub use gate::{RESOURCES, concerns, mutate, validate};
 pub use oracle::{Access, Answers, Oracle, Question, Recorder};
+pub use stake::stake;

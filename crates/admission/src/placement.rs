@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 
 use berth_api::{Object, Placement};
-use berth_engine::select::{Complaint, compile};
+use berth_engine::select::{Complaint, DETAILS_ANNOTATION, compile};
 use serde_json::Value;
 
 use crate::attempt::{Attempt, Operation};
@@ -24,7 +24,7 @@ pub(crate) fn validate(attempt: &Attempt<'_>, object: &Value) -> Result<Vec<Stri
         );
         return Err(Denial::invalid(vec![FieldProblem { path: "metadata.name".to_owned(), message }]));
     }
-    if attempt.old.is_some_and(|old| old.get("spec") == object.get("spec")) {
+    if attempt.old.is_some_and(|old| judged(old) == judged(object)) {
         return Ok(Vec::new());
     }
     // What does not fit the schema is the schema's to refuse.
@@ -48,6 +48,12 @@ pub(crate) fn validate(attempt: &Attempt<'_>, object: &Value) -> Result<Vec<Stri
     let fields =
         new.into_iter().map(|complaint| FieldProblem { path: complaint.path, message: complaint.message });
     Err(Denial::invalid(fields.collect()))
+}
+
+/// What the rules are about: the spec, and the one annotation that can be wrong.
+fn judged(object: &Value) -> (Option<&Value>, Option<&Value>) {
+    let annotations = object.pointer("/metadata/annotations");
+    (object.get("spec"), annotations.and_then(|annotations| annotations.get(DETAILS_ANNOTATION)))
 }
 
 fn read(object: &Value) -> Option<Box<Placement>> {

@@ -24,6 +24,8 @@ fn refusal(old: Option<&Value>, new: &Value, somebody: &Somebody) -> (u16, Strin
     (denial.code, denial.message)
 }
 
+/// Upstream: managedcluster_mutating_test.go "TestDefault: Empty spec cluster", "TestDefault: Has null clusterset
+/// label", "TestDefault: Has other label".
 #[test]
 fn a_cluster_of_no_set_goes_into_the_default_one() {
     let may = Somebody::who_may(&["join/default"]);
@@ -34,12 +36,19 @@ fn a_cluster_of_no_set_goes_into_the_default_one() {
     }
 }
 
+/// Upstream: managedcluster_mutating_test.go "TestDefault: Has clusterset label", "TestDefault: Has default clusterset
+/// label".
 #[test]
 fn a_cluster_of_a_set_stays_in_it() {
-    let (object, _) = admit(RESOURCE, None, &cluster("blue"), &Somebody::who_may(&["join/blue"])).unwrap();
-    assert_eq!(object["metadata"]["labels"][LABEL], "blue");
+    for set in ["blue", "default"] {
+        let may = Somebody::who_may(&[&format!("join/{set}")]);
+        let (object, _) = admit(RESOURCE, None, &cluster(set), &may).unwrap();
+        assert_eq!(object["metadata"]["labels"][LABEL], set);
+    }
 }
 
+/// Upstream: managedcluster_validating_test.go "TestValidateCreate: validate setting clusterset label",
+/// "TestValidateCreate: validate setting clusterset label without permission".
 #[test]
 fn a_cluster_is_made_only_by_who_may_put_clusters_into_its_set() {
     assert_eq!(
@@ -48,6 +57,10 @@ fn a_cluster_is_made_only_by_who_may_put_clusters_into_its_set() {
     );
 }
 
+/// Upstream: managedcluster_validating_test.go "TestValidateUpdate: validate setting clusterset label",
+/// "TestValidateUpdate: validate setting clusterset label without permission", "TestValidateUpdate: validate setting
+/// clusterset label with 2 set permission", "TestValidateUpdate: validate setting clusterset label with 1 set
+/// permission".
 #[test]
 fn a_cluster_moves_only_with_a_right_on_both_sets() {
     let (old, new) = (cluster("blue"), cluster("green"));
@@ -57,6 +70,8 @@ fn a_cluster_moves_only_with_a_right_on_both_sets() {
     }
 }
 
+/// Upstream: managedcluster_validating_test.go "TestValidateUpdate: validate remove clusterset label without
+/// permission".
 #[test]
 fn a_cluster_taken_out_of_its_set_goes_into_the_default_one_and_that_takes_both_rights() {
     let (old, new) = (cluster("blue"), cluster(""));
@@ -66,6 +81,10 @@ fn a_cluster_taken_out_of_its_set_goes_into_the_default_one_and_that_takes_both_
     assert_eq!(refusal(Some(&old), &new, &Somebody::who_may(&["join/default"])).0, 403);
 }
 
+/// Upstream: managedcluster_validating_test.go "TestValidateCreate: Empty spec cluster", "TestValidateCreate: validate
+/// creating an accepted ManagedCluster without permission", "TestValidateCreate: validate creating an accepted
+/// ManagedCluster with permission", "TestValidateUpdate: validate update an accepted ManagedCluster without
+/// permission", "TestValidateUpdate: validate updating an accepted ManagedCluster with permission".
 #[test]
 fn a_cluster_is_accepted_only_by_who_may() {
     let (old, new) = (cluster("blue"), accepted(cluster("blue")));
@@ -76,8 +95,11 @@ fn a_cluster_is_accepted_only_by_who_may() {
     assert!(admit(RESOURCE, Some(&old), &new, &Somebody::who_may(&["accept/c1"])).is_ok());
     let made = refusal(None, &new, &Somebody::who_may(&["join/blue"]));
     assert_eq!(made.0, 403, "also when it is made as an accepted one");
+    assert!(admit(RESOURCE, None, &new, &Somebody::who_may(&["join/blue", "accept/c1"])).is_ok());
 }
 
+/// Upstream: managedcluster_validating_test.go "TestValidateUpdate: validate update other fields without accept
+/// permission".
 #[test]
 fn an_accepted_cluster_is_edited_and_turned_away_without_that_right() {
     let old = accepted(cluster("blue"));
@@ -87,6 +109,10 @@ fn an_accepted_cluster_is_edited_and_turned_away_without_that_right() {
     assert!(admit(RESOURCE, Some(&old), &cluster("blue"), &Somebody::default()).is_ok());
 }
 
+/// Upstream: managedcluster_validating_test.go "TestValidateCreate: validate cluster namespace, namespace is active",
+/// "TestValidateCreate: validate cluster namespace, namespace is terminating", "TestValidateUpdate: validate update
+/// ManagedCluster when namespace is terminating", "TestValidateUpdate: validate update ManagedCluster when namespace is
+/// active".
 #[test]
 fn a_cluster_whose_namespace_is_going_away_is_not_accepted() {
     let mut may = Somebody::who_may(&["accept/c1"]);
@@ -95,6 +121,9 @@ fn a_cluster_whose_namespace_is_going_away_is_not_accepted() {
     assert_eq!(refusal(Some(&old), &new, &may).0, 403);
 }
 
+/// Upstream: managedcluster_validating_test.go "TestValidateCreate: validate create cluster with invalid config",
+/// "TestValidateCreate: validate create cluster with valid config", "TestValidateUpdate: validate update cluster with
+/// invalid config", "TestValidateUpdate: validate update cluster with valid config".
 #[test]
 fn an_address_begins_with_https() {
     for url in ["", "http://a", "https://", "https:///x", "a.example"] {
@@ -108,6 +137,8 @@ fn an_address_begins_with_https() {
     }
 }
 
+/// Upstream: managedcluster_validating_test.go "TestValidateCreate: validate cluster name".
+/// Upstream: defects "17".
 #[test]
 fn a_name_that_no_namespace_can_have_is_refused_also_without_addresses() {
     let mut new = cluster("blue");

@@ -3,13 +3,14 @@
 #![allow(clippy::unwrap_used, reason = "tests fail loudly")]
 
 mod cluster;
+mod hostile;
 mod placement;
 mod set_binding;
 mod taints;
 
 use std::collections::HashSet;
 
-use berth_admission::{Attempt, Denial, Operation, Oracle, Question, Recorder, mutate, validate};
+use berth_admission::{Attempt, Denial, Operation, Oracle, Question, Recorder, TimeAdded, mutate, validate};
 use serde_json::Value;
 
 /// Somebody with some rights, by `subresource/name`, in a world where some namespaces are going away.
@@ -38,7 +39,8 @@ pub(crate) const NOW: &str = "2026-11-16T12:00:00Z";
 
 pub(crate) fn attempt<'a>(resource: &'a str, name: &'a str, old: Option<&'a Value>) -> Attempt<'a> {
     let operation = if old.is_some() { Operation::Update } else { Operation::Create };
-    Attempt { operation, resource, name, user: "ann", old, now: NOW.parse().unwrap() }
+    let now = NOW.parse().unwrap();
+    Attempt { operation, resource, name, user: "ann", old, now, time_added: TimeAdded::Server }
 }
 
 /// What is stored and what is said, or why it is refused.

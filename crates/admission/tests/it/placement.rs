@@ -54,6 +54,23 @@ fn a_change_brings_in_nothing_that_does_not_work() {
 }
 
 #[test]
+fn an_annotation_that_could_not_work_is_refused_too() {
+    let (old, mut new) = (placement(&json!({})), placement(&json!({})));
+    new["metadata"]["annotations"] = json!({"berth.dev/decision-details": "everything"});
+    let denial = admit(RESOURCE, Some(&old), &new, &Somebody::default()).unwrap_err();
+    assert_eq!(
+        (denial.code, denial.fields[0].path.as_str()),
+        (422, "metadata.annotations[berth.dev/decision-details]")
+    );
+    let mut labelled = new.clone();
+    labelled["metadata"]["labels"] = json!({"a": "b"});
+    assert!(
+        admit(RESOURCE, Some(&new), &labelled, &Somebody::default()).is_ok(),
+        "what is stored stays usable"
+    );
+}
+
+#[test]
 fn a_name_too_long_for_a_label_is_refused_when_the_placement_is_made() {
     let mut long = placement(&json!({}));
     long["metadata"]["name"] = json!("p".repeat(64));

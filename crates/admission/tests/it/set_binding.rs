@@ -10,6 +10,8 @@ fn binding(name: &str, set: &str) -> Value {
     json!({"metadata": {"namespace": "n", "name": name}, "spec": {"clusterSet": set}})
 }
 
+/// Upstream: managedclustersetbinding_validating_test.go "TestValidateCreate: Right Clustersetbinding",
+/// "TestValidateCreate: Do not have permission".
 #[test]
 fn a_set_is_bound_only_by_who_may() {
     assert!(admit(RESOURCE, None, &binding("blue", "blue"), &Somebody::who_may(&["bind/blue"])).is_ok());
@@ -21,6 +23,8 @@ fn a_set_is_bound_only_by_who_may() {
     );
 }
 
+/// Upstream: managedclustersetbinding_validating_test.go "TestValidateCreate: Set name is not right",
+/// "TestValidateUpddate: Right Clustersetbinding", "TestValidateUpddate: Set name is not right".
 #[test]
 fn a_binding_is_named_after_its_set_when_it_is_made_and_when_it_is_changed() {
     let may = Somebody::who_may(&["bind/blue", "bind/green"]);

@@ -3,7 +3,9 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::{NOW, Somebody, admit};
+use berth_admission::{Attempt, TimeAdded, mutate};
+
+use crate::{NOW, Somebody, admit, attempt};
 
 const RESOURCE: &str = "managedclusters";
 const EARLIER: &str = "2026-11-16T11:00:00Z";
@@ -30,19 +32,26 @@ fn times(old: Option<&Value>, new: &Value, rights: &[&str]) -> Result<Vec<String
     Ok(taints.iter().map(|taint| taint["timeAdded"].as_str().unwrap().to_owned()).collect())
 }
 
+/// Upstream: managedcluster_mutating_test.go "TestDefault: New taint", "TestDefault: New taint with timeAdded
+/// specified".
 #[test]
 fn the_taints_of_a_new_cluster_begin_now() {
     let new = json!([taint("a", "NoSelect", None), taint("b", "NoSelect", Some(EARLIER))]);
     assert_eq!(times(None, &new, &["join/blue"]).unwrap(), [NOW, NOW]);
 }
 
+/// Upstream: managedcluster_mutating_test.go "TestDefault: update taint", "TestDefault: delete taint".
 #[test]
 fn a_new_taint_begins_now_and_the_others_keep_their_time() {
     let old = cluster(&json!([taint("a", "NoSelect", Some(EARLIER))]));
     let new = json!([taint("b", "NoSelect", None), taint("a", "NoSelect", Some(EARLIER))]);
     assert_eq!(times(Some(&old), &new, &[]).unwrap(), [NOW, EARLIER]);
+    let other_value = json!([{"key": "a", "value": "other", "effect": "NoSelect", "timeAdded": null}]);
+    assert_eq!(times(Some(&old), &other_value, &[]).unwrap(), [NOW], "another value is another taint");
+    assert!(times(Some(&old), &json!([]), &[]).unwrap().is_empty());
 }
 
+/// Upstream: defects "10".
 #[test]
 fn a_taint_applied_again_without_its_time_keeps_it() {
     let old = cluster(&json!([taint("a", "NoSelect", Some(EARLIER))]));
@@ -55,12 +64,14 @@ fn a_taint_with_another_effect_is_another_taint() {
     assert_eq!(times(Some(&old), &json!([taint("a", "NoSelectIfNew", None)]), &[]).unwrap(), [NOW]);
 }
 
+/// Upstream: defects "9".
 #[test]
 fn two_taints_of_one_key_do_not_get_into_each_others_way() {
     let both = json!([taint("a", "NoSelect", Some(EARLIER)), taint("a", "NoSelectIfNew", Some(NOW))]);
     assert_eq!(times(Some(&cluster(&both)), &both, &[]).unwrap(), [EARLIER, NOW]);
 }
 
+/// Upstream: managedcluster_mutating_test.go "TestDefault: taint update request denied".
 #[test]
 fn a_time_is_not_for_everybody_to_set() {
     let old = cluster(&json!([taint("a", "NoSelect", Some(EARLIER))]));
@@ -70,6 +81,25 @@ fn a_time_is_not_for_everybody_to_set() {
         r#"It is not allowed to set TimeAdded of Taint "a,b"."#
     );
     assert_eq!(times(Some(&old), &new, &["systemtaints/c1"]).unwrap(), [NOW, EARLIER]);
+}
+
+#[test]
+fn a_hub_may_let_everybody_set_times_as_one_without_these_rules_does() {
+    let old = cluster(&json!([taint("a", "NoSelect", Some(EARLIER))]));
+    let new = json!([
+        taint("a", "NoSelect", Some(NOW)),
+        taint("b", "NoSelect", Some(EARLIER)),
+        taint("c", "NoSelect", None)
+    ]);
+    let stamped = |old: Option<&Value>| {
+        let attempt = Attempt { time_added: TimeAdded::Client, ..attempt(RESOURCE, "c1", old) };
+        let mut object = cluster(&new);
+        mutate(&attempt, &mut object, &Somebody::default()).unwrap();
+        let taints = object["spec"]["taints"].as_array().unwrap().clone();
+        taints.iter().map(|taint| taint["timeAdded"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(stamped(Some(&old)), [NOW, EARLIER, NOW]);
+    assert_eq!(stamped(None), [NOW, EARLIER, NOW], "also where a cluster is new");
 }
 
 #[test]

@@ -35,7 +35,8 @@ pub use aggregation::{AGGREGATION_MANAGER, aggregate_cluster_roles};
 pub use attributes::{Attributes, ResourceTarget, Target};
 pub use authenticator::Authenticator;
 pub use authority::{
-    Authority, AuthorityError, Identity, Kubeconfig, Peer, PeerVerifier, Serving, write_kubeconfig,
+    Authority, AuthorityError, Ca, Certificate, Identity, Kubeconfig, Peer, PeerVerifier, Serving,
+    write_kubeconfig,
 };
 pub use escalation::PolicyWrite;
 pub use impersonation::impersonate;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use berth_hub_wire::Status;
+use futures::future::BoxFuture;
 use serde_json::Value;
 
 use super::{Admission, Lookup, Request, Review};
@@ -44,6 +45,15 @@ impl Chain {
     ) -> Result<(), Status> {
         self.concerned(request)
             .try_for_each(|function| function.validate(&mut Review::new(*request, lookup, warnings), object))
+    }
+
+    /// What there is to find out for whoever makes a write.
+    pub(crate) fn advise(
+        &self,
+        request: &Request<'_>,
+        object: Option<&Value>,
+    ) -> Vec<BoxFuture<'static, Vec<String>>> {
+        self.concerned(request).filter_map(|function| function.advise(request, object)).collect()
     }
 
     fn concerned(&self, request: &Request<'_>) -> impl Iterator<Item = &Arc<dyn Admission>> {

@@ -3,12 +3,13 @@
 use std::fmt;
 
 use berth_hub_wire::Status;
+use futures::future::BoxFuture;
 use serde_json::Value;
 
 use super::{Request, Review};
 
 /// A function that has a say in writes. It is called in the task of the request it is asked about, so it must not wait
-/// for anything: what it needs to know it [looks up](Review::find) or carries with it.
+/// for anything: what it needs to know it [looks up](Review::find) or carries with it. Only [advice](Self::advise) may.
 ///
 /// A write that loses a race is decided again with what is there now, and the function is asked again. It must come to
 /// the same when asked twice, and must not count on the write happening: another may refuse it yet.
@@ -28,5 +29,16 @@ pub trait Admission: Send + Sync + fmt::Debug {
     fn validate(&self, review: &mut Review<'_>, object: Option<&Value>) -> Result<(), Status> {
         let _ = (review, object);
         Ok(())
+    }
+
+    /// What is worth saying to whoever makes a write that nobody refused, where finding that out takes a moment. The hub
+    /// waits for it, and not for long: what is not known in time is not said. None where there is nothing to find out.
+    fn advise(
+        &self,
+        request: &Request<'_>,
+        object: Option<&Value>,
+    ) -> Option<BoxFuture<'static, Vec<String>>> {
+        let _ = (request, object);
+        None
     }
 }

@@ -4,10 +4,12 @@
 //! before the webhooks. What nobody asks for, such as the options that webhooks are shown, is not put together.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use berth_hub_guard::WebhookKind;
 use berth_hub_guard::webhook::{self, Around, Kind, Operation, Resource as Named};
 use berth_hub_wire::Status;
+use futures::future::join_all;
 use serde_json::Value;
 
 use super::view::View;
@@ -15,6 +17,9 @@ use super::{Author, options};
 use crate::admission::Request;
 use crate::refused::refused;
 use crate::resource::{Act, Part, Pending, Terms, lifecycle, meta};
+
+/// How long a write waits for advice: no warning is better than a late write.
+const ADVICE_WITHIN: Duration = Duration::from_millis(250);
 
 /// A write that others have a say in.
 #[derive(Clone, Copy)]
@@ -156,6 +161,12 @@ impl<'a> Admitting<'a> {
         let mut object = object.map(Cow::Borrowed);
         let asked = self.consult(WebhookKind::Validating, request, &mut object, said, &mut warnings).await;
         asked.inspect_err(|_| told.append(&mut warnings))?;
+        let advice = self.author.core.admission.advise(request, object.as_deref());
+        if !advice.is_empty()
+            && let Ok(advice) = tokio::time::timeout(ADVICE_WITHIN, join_all(advice)).await
+        {
+            warnings.extend(advice.into_iter().flatten());
+        }
         Ok(warnings)
     }
 

@@ -6,6 +6,8 @@ use berth_hub::admission::{
     Admission, Operation, Request, Resource, ResourceTarget, Review, Status, User, field_error,
 };
 use berth_hub::{Hub, HubOptions};
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use http::Method;
 use serde_json::{Value, json};
 
@@ -265,5 +267,40 @@ async fn what_is_posted_to_a_subresource_is_asked_about_in_its_own_kind() {
     let eviction = json!({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "a"}});
     let refused = send(&hub, "admin", Method::POST, &format!("{pods}/a/eviction"), &eviction).await;
     assert_eq!(refused.body["message"], "pods \"a\" is forbidden: pods stay", "{}", refused.body);
+    hub.close().await;
+}
+
+#[tokio::test]
+async fn advice_is_heard_in_time_or_not_at_all() {
+    #[derive(Debug)]
+    struct Adviser;
+    impl Admission for Adviser {
+        fn concerns(&self, request: &Request<'_>) -> bool {
+            request.is_about("", "configmaps")
+        }
+        fn advise(
+            &self,
+            request: &Request<'_>,
+            _: Option<&Value>,
+        ) -> Option<BoxFuture<'static, Vec<String>>> {
+            match request.name {
+                "quick" => Some(async { vec!["mind the gap".to_owned()] }.boxed()),
+                "never" => Some(std::future::pending().boxed()),
+                _ => None,
+            }
+        }
+    }
+    let options = HubOptions { admission: vec![Arc::new(Adviser)], ..HubOptions::default() };
+    let hub = Hub::open(options).await.unwrap();
+    let maps = "/api/v1/namespaces/default/configmaps";
+    let make = async |name: &str| {
+        let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}});
+        let answer = send(&hub, "admin", Method::POST, maps, &map).await;
+        assert_eq!(answer.code, 201, "{}", answer.body);
+        answer.warnings
+    };
+    assert_eq!(make("quick").await, [r#"299 - "mind the gap""#]);
+    assert!(make("never").await.is_empty(), "what is not known in time is not said, and the write is done");
+    assert!(make("plain").await.is_empty());
     hub.close().await;
 }

@@ -28,6 +28,8 @@ pub(crate) struct Facts {
     pub(crate) common_name: String,
     pub(crate) organizations: Vec<String>,
     pub(crate) user_ids: Vec<String>,
+    /// Seconds since the epoch before which it is not good yet.
+    pub(crate) not_before_s: i64,
     /// Seconds since the epoch after which the certificate is no longer good.
     pub(crate) not_after_s: i64,
     /// The subject's public key, as the bit string carries it.
@@ -119,7 +121,7 @@ impl Facts {
         let body = Body::read(certificate)?;
         let mut facts = Self::default();
         let mut validity = Reader(body.validity().content);
-        validity.next()?;
+        facts.not_before_s = time_seconds(&validity.next()?)?;
         facts.not_after_s = time_seconds(&validity.next()?)?;
         let mut key = Reader(body.public_key().content);
         key.expect(TAG_SEQUENCE)?;

@@ -16,10 +16,12 @@ use rustls::pki_types::CertificateDer;
 
 use super::der::{self, Facts};
 use super::error::AuthorityError;
-use super::pem;
+use super::{pem, tls};
 
 /// The CA's own name; files with another CA are refused.
 pub(super) const CA_NAME: &str = "berth-hub-ca";
+/// What a serving certificate of the hub is called; clients go by its other names.
+pub(super) const SERVING_NAME: &str = "berth-hub";
 
 /// Names every serving certificate is good for, besides the ones asked for.
 pub const SERVING_NAMES: [&str; 6] =
@@ -27,9 +29,9 @@ pub const SERVING_NAMES: [&str; 6] =
 
 const DAY_S: u64 = 24 * 60 * 60;
 /// Clients keep the CA's certificate in their kubeconfig, so it must outlive them.
-const CA_LIFE_S: u64 = 3650 * DAY_S;
+pub(super) const CA_LIFE: Duration = Duration::from_secs(3650 * DAY_S);
 /// As long as kubeadm's.
-const LEAF_LIFE_S: u64 = 365 * DAY_S;
+pub(super) const LEAF_LIFE: Duration = Duration::from_secs(365 * DAY_S);
 /// A serving certificate is replaced this long before its end.
 pub(super) const RENEW_BEFORE_S: u64 = 30 * DAY_S;
 /// Certificates start a little in the past, for clients whose clocks are behind.
@@ -49,6 +51,8 @@ pub struct Identity {
     /// The certificate, DER.
     pub certificate: CertificateDer<'static>,
     key_pem: String,
+    /// When it was issued.
+    pub issued: Timestamp,
     /// When it ends.
     pub not_after: Timestamp,
 }
@@ -71,12 +75,18 @@ impl Identity {
             certificate_pem: pem::certificate_text(&der),
             certificate: der,
             key_pem: key.serialize_pem(),
-            not_after: Timestamp::from_second(facts.not_after_s).unwrap_or(Timestamp::MAX),
+            issued: issued(&facts),
+            not_after: moment(facts.not_after_s),
         })
     }
 
-    /// Reads certificate and key from one file's text.
-    pub(super) fn read(text: &str, path: &Path) -> Result<Self, AuthorityError> {
+    /// Whether it was issued by this CA and is good for every one of these names at a moment.
+    pub fn is_good_for(&self, ca: &CertificateDer<'_>, names: &[String], at: Timestamp) -> bool {
+        tls::is_good_for(self, ca, names, at)
+    }
+
+    /// Reads certificate and key from one text, which messages call `path`.
+    pub fn read(text: &str, path: &Path) -> Result<Self, AuthorityError> {
         let (_, der, key) = pem::certificate_and_key(text, path)?;
         let facts = Facts::read(&der).map_err(|error| AuthorityError::broken(path, error))?;
         if facts.public_key != key.public_key_raw() {
@@ -86,35 +96,45 @@ impl Identity {
     }
 }
 
+/// The time in a certificate.
+pub(super) fn moment(seconds: i64) -> Timestamp {
+    Timestamp::from_second(seconds).unwrap_or(Timestamp::MAX)
+}
+
+/// When one of our certificates was issued: its validity begins a little before that.
+pub(super) fn issued(facts: &Facts) -> Timestamp {
+    moment(facts.not_before_s.saturating_add(BACKDATE_S.cast_signed()))
+}
+
 pub(super) fn new_key() -> Result<KeyPair, AuthorityError> {
     KeyPair::generate().map_err(|error| AuthorityError::Issue(error.to_string()))
 }
 
 /// What makes a certificate one of our CA: its name and usages. Must never change, or kept CAs stop matching.
-pub(super) fn shape_ca(params: &mut CertificateParams) {
+pub(super) fn shape_ca(params: &mut CertificateParams, name: &str) {
     params.distinguished_name = rcgen::DistinguishedName::new();
-    params.distinguished_name.push(DnType::CommonName, CA_NAME);
+    params.distinguished_name.push(DnType::CommonName, name);
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages =
         vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
 }
 
 /// A new CA: certificate and key as one text.
-pub(super) fn new_ca(now: Timestamp) -> Result<String, AuthorityError> {
+pub(super) fn new_ca(name: &str, now: Timestamp, life: Duration) -> Result<String, AuthorityError> {
     let key = new_key()?;
     let mut params = CertificateParams::default();
-    shape_ca(&mut params);
-    lifetime(&mut params, now, CA_LIFE_S);
+    shape_ca(&mut params, name);
+    lifetime(&mut params, now, life);
     let certificate = params.self_signed(&key).map_err(|error| AuthorityError::Issue(error.to_string()))?;
     Ok(format!("{}{}", pem::certificate_text(certificate.der()), key.serialize_pem()))
 }
 
-fn lifetime(params: &mut CertificateParams, now: Timestamp, life_s: u64) {
+fn lifetime(params: &mut CertificateParams, now: Timestamp, life: Duration) {
     // A clock before the epoch or after the year 2200 is broken; certificates then start at the bound.
     let now_s = u64::try_from(now.as_second()).unwrap_or(0).clamp(BACKDATE_S, 230 * 365 * DAY_S);
     let epoch = rcgen::date_time_ymd(1970, 1, 1);
     params.not_before = epoch + Duration::from_secs(now_s - BACKDATE_S);
-    params.not_after = epoch + Duration::from_secs(now_s + life_s);
+    params.not_after = epoch + Duration::from_secs(now_s) + life;
 }
 
 pub(super) fn client(
@@ -132,7 +152,7 @@ pub(super) fn client(
     }
     let key = new_key()?;
     let mut params = CertificateParams::default();
-    lifetime(&mut params, now, LEAF_LIFE_S);
+    lifetime(&mut params, now, LEAF_LIFE);
     params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
     params.use_authority_key_identifier_extension = true;
@@ -167,8 +187,10 @@ pub(super) fn serving_names(names: &[String]) -> Vec<String> {
 
 pub(super) fn serving(
     issuer: &Issuer<'_, KeyPair>,
+    common_name: &str,
     names: &[String],
     now: Timestamp,
+    life: Duration,
 ) -> Result<Identity, AuthorityError> {
     if names.len() > SERVING_NAMES_MAX {
         let problem = format!("a serving certificate holds at most {SERVING_NAMES_MAX} names");
@@ -176,9 +198,9 @@ pub(super) fn serving(
     }
     let key = new_key()?;
     let mut params = CertificateParams::default();
-    lifetime(&mut params, now, LEAF_LIFE_S);
+    lifetime(&mut params, now, life);
     params.distinguished_name = rcgen::DistinguishedName::new();
-    params.distinguished_name.push(DnType::CommonName, "berth-hub");
+    params.distinguished_name.push(DnType::CommonName, common_name);
     params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
     params.use_authority_key_identifier_extension = true;

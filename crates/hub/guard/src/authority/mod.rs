@@ -4,6 +4,7 @@
 //! one file so that no crash can leave half of a pair) and when a certificate is issued anew. The CA is made once
 //! and stays: clients trust it. Never reads a clock; the time is always given.
 
+mod ca;
 mod der;
 mod error;
 mod file;
@@ -13,6 +14,7 @@ mod pem;
 mod serving;
 mod tls;
 
+pub use ca::{Ca, Certificate};
 pub use error::AuthorityError;
 pub use issue::{Identity, SERVING_NAMES};
 pub use kubeconfig::{Kubeconfig, write_kubeconfig};
@@ -24,7 +26,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use rcgen::{CertificateParams, KeyPair};
 use rustls::pki_types::CertificateDer;
 
 use crate::token::SigningKey;
@@ -39,9 +40,7 @@ const SIGNING_FILE: &str = "service-accounts.pem";
 pub struct Authority {
     /// `None` keeps everything in memory.
     dir: Option<PathBuf>,
-    ca_pem: String,
-    ca_der: CertificateDer<'static>,
-    issuer: rcgen::Issuer<'static, KeyPair>,
+    ca: Ca,
     signing: Arc<SigningKey>,
 }
 
@@ -62,7 +61,7 @@ impl Authority {
         let ca_text = if let Some(text) = read(&ca_path)? {
             text
         } else {
-            let text = issue::new_ca(now)?;
+            let text = issue::new_ca(issue::CA_NAME, now, issue::CA_LIFE)?;
             write(&ca_path, &text)?;
             text
         };
@@ -77,8 +76,8 @@ impl Authority {
         let authority = Self::from_texts(Some(dir), &ca_text, &signing_text, now)?;
         // For people and programs that want to trust the hub: the certificate without its key.
         let public = dir.join(CA_PUBLIC_FILE);
-        if read(&public)?.as_deref() != Some(authority.ca_pem.as_str()) {
-            write(&public, &authority.ca_pem)?;
+        if read(&public)?.as_deref() != Some(authority.ca_pem()) {
+            write(&public, authority.ca_pem())?;
         }
         Ok(authority)
     }
@@ -86,7 +85,7 @@ impl Authority {
     /// An authority that lives and dies with the process, for tests and in-process hubs.
     pub fn in_memory(now: Timestamp) -> Result<Self, AuthorityError> {
         let signing = issue::new_key()?.serialize_pem();
-        Self::from_texts(None, &issue::new_ca(now)?, &signing, now)
+        Self::from_texts(None, &issue::new_ca(issue::CA_NAME, now, issue::CA_LIFE)?, &signing, now)
     }
 
     fn from_texts(
@@ -97,38 +96,23 @@ impl Authority {
     ) -> Result<Self, AuthorityError> {
         let place = |name: &str| dir.map_or_else(|| PathBuf::from(name), |dir| dir.join(name));
         let ca_path = place(CA_FILE);
-        let (ca_pem, ca_der, key) = pem::certificate_and_key(ca, &ca_path)?;
-        let facts = der::Facts::read(&ca_der).map_err(|e| AuthorityError::broken(&ca_path, e))?;
-        if facts.public_key != key.public_key_raw() {
-            return Err(AuthorityError::broken(&ca_path, "the key does not belong to the certificate"));
-        }
-        if facts.common_name != issue::CA_NAME {
-            return Err(AuthorityError::broken(&ca_path, "the certificate is not one of this program's own"));
-        }
-        if facts.not_after_s <= now.as_second() {
+        let ca = Ca::read(issue::CA_NAME, ca, &ca_path)?;
+        if ca.certificate().not_after <= now {
             return Err(AuthorityError::CaExpired { path: ca_path });
         }
         let signing = SigningKey::from_pem(signing)
             .map_err(|error| AuthorityError::broken(&place(SIGNING_FILE), error))?;
-        let mut params = CertificateParams::default();
-        issue::shape_ca(&mut params);
-        Ok(Self {
-            dir: dir.map(Path::to_owned),
-            ca_pem,
-            ca_der,
-            issuer: rcgen::Issuer::new(params, key),
-            signing: Arc::new(signing),
-        })
+        Ok(Self { dir: dir.map(Path::to_owned), ca, signing: Arc::new(signing) })
     }
 
     /// The CA's certificate, PEM.
     pub fn ca_pem(&self) -> &str {
-        &self.ca_pem
+        &self.ca.certificate().pem
     }
 
     /// The CA's certificate, DER.
     pub fn ca_der(&self) -> &CertificateDer<'static> {
-        &self.ca_der
+        &self.ca.certificate().der
     }
 
     /// The key that signs service account tokens.
@@ -138,7 +122,7 @@ impl Authority {
 
     /// A certificate with which a client is `user` in `groups`.
     pub fn client(&self, user: &str, groups: &[String], now: Timestamp) -> Result<Identity, AuthorityError> {
-        issue::client(&self.issuer, user, groups, now)
+        issue::client(self.ca.issuer(), user, groups, now)
     }
 
     /// The serving certificate for the standard names and `names`: the kept one while it is good for all of them
@@ -150,11 +134,12 @@ impl Authority {
             && let Some(text) = read(path)?
         {
             let kept = Identity::read(&text, path)?;
-            if tls::is_good_for(&kept, &self.ca_der, &wanted, now) {
+            let horizon = issue::moment(now.as_second().saturating_add(issue::RENEW_BEFORE_S.cast_signed()));
+            if kept.is_good_for(&self.ca.certificate().der, &wanted, horizon) {
                 return Ok(kept);
             }
         }
-        let fresh = issue::serving(&self.issuer, &wanted, now)?;
+        let fresh = self.ca.serving(issue::SERVING_NAME, &wanted, now, issue::LEAF_LIFE)?;
         if let Some(path) = &path {
             write(path, &format!("{}{}", fresh.certificate_pem, fresh.key_pem()))?;
         }

@@ -5,11 +5,12 @@
 use std::sync::{Arc, PoisonError, RwLock};
 
 use jiff::Timestamp;
-use rustls::ServerConfig;
 use rustls::pki_types::PrivateKeyDer;
 use rustls::pki_types::pem::PemObject as _;
+use rustls::server::WantsServerCert;
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
+use rustls::{ConfigBuilder, ServerConfig, WantsVerifier};
 
 use super::Authority;
 use super::error::AuthorityError;
@@ -40,15 +41,43 @@ impl Serving {
     /// Sets up TLS for the standard names and `names`: h2 and http/1.1, client certificates asked for, not required.
     pub fn new(authority: &Authority, names: &[String], now: Timestamp) -> Result<Self, AuthorityError> {
         let identity = authority.serving(names, now)?;
-        let current = Arc::new(Current(RwLock::new((identity.not_after, certified(&identity)?))));
         let peers = PeerVerifier::new(authority.ca_der())?;
-        let mut config = ServerConfig::builder_with_provider(crypto_provider())
+        let possession = Arc::new(PossessionVerifier::new(&peers));
+        Self::set_up(names, &identity, peers, |builder| builder.with_client_cert_verifier(possession))
+    }
+
+    /// Sets up TLS with one identity, until another is [shown](Self::show). Clients are not asked for certificates.
+    pub fn of(identity: &Identity) -> Result<Self, AuthorityError> {
+        Self::set_up(
+            &[],
+            identity,
+            PeerVerifier::nobody(),
+            ConfigBuilder::<ServerConfig, WantsVerifier>::with_no_client_auth,
+        )
+    }
+
+    fn set_up(
+        names: &[String],
+        identity: &Identity,
+        peers: PeerVerifier,
+        ask: impl FnOnce(
+            ConfigBuilder<ServerConfig, WantsVerifier>,
+        ) -> ConfigBuilder<ServerConfig, WantsServerCert>,
+    ) -> Result<Self, AuthorityError> {
+        let current = Arc::new(Current(RwLock::new((identity.not_after, certified(identity)?))));
+        let builder = ServerConfig::builder_with_provider(crypto_provider())
             .with_safe_default_protocol_versions()
-            .map_err(|error| AuthorityError::Tls(error.to_string()))?
-            .with_client_cert_verifier(Arc::new(PossessionVerifier::new(&peers)))
-            .with_cert_resolver(Arc::<Current>::clone(&current));
+            .map_err(|error| AuthorityError::Tls(error.to_string()))?;
+        let mut config = ask(builder).with_cert_resolver(Arc::<Current>::clone(&current));
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Ok(Self { names: names.to_vec(), current, config: Arc::new(config), peers })
+    }
+
+    /// Connections made from here on see this certificate; those that are open go on with theirs.
+    pub fn show(&self, identity: &Identity) -> Result<(), AuthorityError> {
+        let fresh = (identity.not_after, certified(identity)?);
+        *self.current.0.write().unwrap_or_else(PoisonError::into_inner) = fresh;
+        Ok(())
     }
 
     /// For the TLS acceptor.
@@ -67,9 +96,7 @@ impl Serving {
         if self.current.0.read().unwrap_or_else(PoisonError::into_inner).0.as_second() > horizon_s {
             return Ok(false);
         }
-        let identity = authority.serving(&self.names, now)?;
-        let fresh = (identity.not_after, certified(&identity)?);
-        *self.current.0.write().unwrap_or_else(PoisonError::into_inner) = fresh;
+        self.show(&authority.serving(&self.names, now)?)?;
         Ok(true)
     }
 }

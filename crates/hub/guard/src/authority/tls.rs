@@ -18,7 +18,7 @@ use rustls::{DigitallySignedStruct, DistinguishedName, RootCertStore, SignatureS
 
 use super::der::Facts;
 use super::error::AuthorityError;
-use super::issue::{Identity, RENEW_BEFORE_S};
+use super::issue::Identity;
 use crate::refusal::Refusal;
 use crate::user::User;
 
@@ -41,25 +41,22 @@ pub(super) fn roots(ca: &CertificateDer<'_>) -> Result<Arc<RootCertStore>, Autho
     Ok(Arc::new(roots))
 }
 
-/// Whether a kept serving certificate is still right: ours, good for every name, and not about to end.
+/// Whether a serving certificate is right at a moment: of this CA, and good for every name.
 pub(super) fn is_good_for(
     identity: &Identity,
     ca: &CertificateDer<'_>,
     names: &[String],
-    now: Timestamp,
+    at: Timestamp,
 ) -> bool {
     let Ok(roots) = roots(ca) else { return false };
     let Ok(verifier) = WebPkiServerVerifier::builder_with_provider(roots, crypto_provider()).build() else {
         return false;
     };
-    let horizon = UnixTime::since_unix_epoch(std::time::Duration::from_secs(
-        u64::try_from(now.as_second()).unwrap_or(0).saturating_add(RENEW_BEFORE_S),
-    ));
     names.iter().all(|name| {
         // A wildcard covers any one label in its place.
         let probe = name.strip_prefix("*.").map_or_else(|| name.clone(), |rest| format!("probe.{rest}"));
         ServerName::try_from(probe).is_ok_and(|name| {
-            verifier.verify_server_cert(&identity.certificate, &[], &name, &[], horizon).is_ok()
+            verifier.verify_server_cert(&identity.certificate, &[], &name, &[], unix_time(at)).is_ok()
         })
     })
 }
@@ -67,7 +64,8 @@ pub(super) fn is_good_for(
 /// Tells whether a client certificate was issued by the hub's CA, and for whom.
 #[derive(Clone, Debug)]
 pub struct PeerVerifier {
-    inner: Arc<dyn ClientCertVerifier>,
+    /// None where nobody is asked for a certificate.
+    inner: Option<Arc<dyn ClientCertVerifier>>,
 }
 
 impl PeerVerifier {
@@ -75,13 +73,19 @@ impl PeerVerifier {
         let inner = WebPkiClientVerifier::builder_with_provider(roots(ca)?, crypto_provider())
             .build()
             .map_err(|error| AuthorityError::Tls(error.to_string()))?;
-        Ok(Self { inner })
+        Ok(Self { inner: Some(inner) })
+    }
+
+    /// One to whom nobody is anybody, because no certificate is asked for.
+    pub(super) fn nobody() -> Self {
+        Self { inner: None }
     }
 
     /// Judges the certificates of one connection, once: `None` when the peer sent none.
     pub fn peer(&self, certificates: Option<&[CertificateDer<'_>]>, now: Timestamp) -> Peer {
+        let Some(inner) = &self.inner else { return Peer::None };
         let Some((leaf, rest)) = certificates.and_then(<[_]>::split_first) else { return Peer::None };
-        if self.inner.verify_client_cert(leaf, rest, unix_time(now)).is_err() {
+        if inner.verify_client_cert(leaf, rest, unix_time(now)).is_err() {
             return Peer::Refused;
         }
         match Facts::read(leaf) {
@@ -153,7 +157,7 @@ impl PossessionVerifier {
     pub(super) fn new(verifier: &PeerVerifier) -> Self {
         Self {
             algorithms: crypto_provider().signature_verification_algorithms,
-            hints: verifier.inner.root_hint_subjects().to_vec(),
+            hints: verifier.inner.as_ref().map_or(&[][..], |inner| inner.root_hint_subjects()).to_vec(),
         }
     }
 }
