@@ -19,6 +19,7 @@ use crate::{
     BedError, Hub, Identity, Kubernetes,
     folder::Folder,
     identity::unusable,
+    kubernetes::ETCD,
     port::Port,
     process::Process,
     shared::{self, Shared},
@@ -220,6 +221,13 @@ impl Bed {
         Ok(command)
     }
 
+    /// A `berth` command line as the administrator, to which arguments are added.
+    pub fn berth(&self) -> Result<Command, BedError> {
+        let mut command = Command::new(tools::berth()?);
+        command.env("KUBECONFIG", &self.kubeconfig).env("HOME", self.folder.path());
+        Ok(command)
+    }
+
     /// Makes a namespace of its own for a scenario and gives its name, which begins with `prefix`.
     ///
     /// # Panics
@@ -254,6 +262,20 @@ impl Bed {
             self.server = Some(started.await.inspect_err(|_: &BedError| self.folder.keep())?);
         }
         Ok(())
+    }
+
+    /// Ends what the API server keeps its data in, as a crash would; whether there is such a thing. The hub keeps its own.
+    pub fn kill_store(&mut self) -> bool {
+        self.store().map(Process::kill).is_some()
+    }
+
+    /// Starts that again, on the same data. The API server finds it by itself.
+    pub fn start_store(&mut self) -> Result<(), BedError> {
+        self.store().map_or(Ok(()), Process::begin_again)
+    }
+
+    fn store(&mut self) -> Option<&mut Process> {
+        self.backing.iter_mut().find(|(name, _)| *name == ETCD).map(|(_, process)| process)
     }
 
     /// Freezes the API server: connections stay open and nothing is answered.

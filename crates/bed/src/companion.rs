@@ -1,6 +1,7 @@
 //! A further program of a bed: one that works on the bed's API server, as the controllers do.
 //!
 //! The contract with the program: it takes `--kubeconfig FILE`, and prints one line to standard output once it works.
+//! [`Companion::launch`] starts one of other make.
 
 use std::{
     fs,
@@ -62,6 +63,21 @@ impl Companion {
         Self::begin(bed, program, bed.kubeconfig(), name, command, flags).await
     }
 
+    /// Starts any program with these arguments and waits for nothing: for one that announces nothing, or whose start is
+    /// what matters. `name` is that of its log.
+    pub fn launch(
+        bed: &Bed,
+        name: &'static str,
+        program: PathBuf,
+        arguments: Vec<String>,
+    ) -> Result<Self, BedError> {
+        let folder = bed.folder().to_owned();
+        let mut companion =
+            Self { process: None, name, program, arguments, folder, announcement: String::new() };
+        companion.launch_again()?;
+        Ok(companion)
+    }
+
     async fn begin(
         bed: &Bed,
         program: PathBuf,
@@ -73,6 +89,16 @@ impl Companion {
         knows(&program, command)?;
         let mut arguments = vec![command.to_owned(), format!("--kubeconfig={}", kubeconfig.display())];
         arguments.extend(flags.iter().map(ToString::to_string));
+        Self::announced(bed, name, program, arguments).await
+    }
+
+    /// Starts any program with any arguments, and waits for its line. It finds the API server by itself.
+    pub async fn announced(
+        bed: &Bed,
+        name: &'static str,
+        program: PathBuf,
+        arguments: Vec<String>,
+    ) -> Result<Self, BedError> {
         let mut companion = Self {
             process: None,
             name,
@@ -88,7 +114,7 @@ impl Companion {
     /// Starts it again, with the same arguments, and waits for its line. No-op when it runs.
     pub async fn start(&mut self) -> Result<(), BedError> {
         if self.process.is_none() {
-            let mut process = self.launch()?;
+            let mut process = self.spawn()?;
             self.announcement = process.announcement(&self.folder, READY).await?;
             self.process = Some(process);
         }
@@ -98,12 +124,12 @@ impl Companion {
     /// Starts it again without waiting for anything, as where it cannot work yet. No-op when it runs.
     pub fn launch_again(&mut self) -> Result<(), BedError> {
         if self.process.is_none() {
-            self.process = Some(self.launch()?);
+            self.process = Some(self.spawn()?);
         }
         Ok(())
     }
 
-    fn launch(&self) -> Result<Process, BedError> {
+    fn spawn(&self) -> Result<Process, BedError> {
         Process::start(self.name, &self.program, &self.arguments, &self.folder, true)
     }
 

@@ -17,6 +17,7 @@ use crate::{Bed, BedError, Kind, bed::Launch, folder::Folder, port::Port, tools}
 #[must_use = "a bed starts when it is awaited"]
 pub struct Hub {
     program: Option<PathBuf>,
+    has_controllers: bool,
     data: Option<PathBuf>,
     flags: Vec<String>,
 }
@@ -25,6 +26,12 @@ impl Hub {
     /// Another `berth` than the one cargo built or `BERTH_BIN` names.
     pub fn program(mut self, berth: impl Into<PathBuf>) -> Self {
         self.program = Some(berth.into());
+        self
+    }
+
+    /// With the fleet's definitions, admission and controllers in the same process: `berth up`.
+    pub fn with_controllers(mut self) -> Self {
+        self.has_controllers = true;
         self
     }
 
@@ -48,7 +55,7 @@ impl Hub {
         let kubeconfig = folder.path().join("kubeconfig");
         let data = self.data.unwrap_or_else(|| folder.path().join("data"));
         let mut arguments = vec![
-            "hub".to_owned(),
+            if self.has_controllers { "up" } else { "hub" }.to_owned(),
             format!("--data={}", data.display()),
             format!("--listen=127.0.0.1:{}", port.number()),
             format!("--kubeconfig={}", kubeconfig.display()),

@@ -15,6 +15,9 @@ use crate::{
     process::Process, tools,
 };
 
+/// What the API server keeps its data in.
+pub(crate) const ETCD: &str = "etcd";
+
 /// How long etcd may take to listen.
 const LISTEN: Duration = Duration::from_secs(30);
 
@@ -77,7 +80,7 @@ impl Kubernetes {
     }
 
     async fn attempt(&self) -> Result<Bed, BedError> {
-        let (etcd, api_server) = (tools::tool("etcd")?, tools::tool("kube-apiserver")?);
+        let (etcd, api_server) = (tools::tool(ETCD)?, tools::tool("kube-apiserver")?);
         let controller_manager = match &self.controller_manager {
             Some(flags) => Some((tools::tool("kube-controller-manager")?, flags)),
             None => None,
@@ -89,7 +92,7 @@ impl Kubernetes {
 
         let url = format!("https://127.0.0.1:{serving}");
         let files = Files::write(&folder, &url)?;
-        let mut backing = vec![("etcd", self.start_etcd(etcd, clients, peers, &folder).await?)];
+        let mut backing = vec![(ETCD, self.start_etcd(etcd, clients, peers, &folder).await?)];
         let launch = Launch {
             name: "kube-apiserver",
             program: api_server,
@@ -128,7 +131,7 @@ impl Kubernetes {
         if self.volatile {
             arguments.push("--unsafe-no-fsync".to_owned());
         }
-        let mut etcd = Process::start("etcd", &program, arguments, folder.path(), false)?;
+        let mut etcd = Process::start(ETCD, &program, arguments, folder.path(), false)?;
         let listens = || async move { TcpStream::connect(("127.0.0.1", clients)).await.ok().map(drop) };
         etcd.until(LISTEN, listens).await.inspect_err(|_| folder.keep())?;
         Ok(etcd)

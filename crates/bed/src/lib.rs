@@ -83,6 +83,7 @@ pub use error::BedError;
 pub use hub::Hub;
 pub use identity::Identity;
 pub use kubernetes::Kubernetes;
+pub use port::Port;
 pub use scenario::{managed, own, shared};
 pub use shared::Shared;
-pub use tools::{cache, tool};
+pub use tools::{berth, cache, tool};

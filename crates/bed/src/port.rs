@@ -14,14 +14,15 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, getsockname, soc
 /// bind and listen, again and again; while none does, connections are refused at once, and no client's outgoing
 /// connection can be given the port in between.
 #[derive(Debug)]
-pub(crate) struct Port {
+pub struct Port {
     number: u16,
     /// Elsewhere than on Linux a second bind is refused whatever the options: there the port is only likely to be free.
     _reservation: Option<OwnedFd>,
 }
 
 impl Port {
-    pub(crate) fn reserve() -> io::Result<Self> {
+    /// A port that nobody has.
+    pub fn reserve() -> io::Result<Self> {
         let socket = socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
         sockopt::set_socket_reuseaddr(&socket, true)?;
         bind(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0))?;
@@ -29,7 +30,8 @@ impl Port {
         Ok(Self { number, _reservation: cfg!(target_os = "linux").then_some(socket) })
     }
 
-    pub(crate) fn number(&self) -> u16 {
+    /// Which one it is.
+    pub fn number(&self) -> u16 {
         self.number
     }
 }

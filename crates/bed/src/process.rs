@@ -6,7 +6,7 @@
 //! ends, which in tests is long before the process does.)
 
 use std::{
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     fs::{self, File},
     future::ready,
     io::{self, Read as _, Seek as _, SeekFrom},
@@ -37,6 +37,15 @@ const PAUSE_PATIENCE: Duration = Duration::from_secs(5);
 /// How much of a log is shown in an error.
 const TAIL_BYTES: u64 = 4 * 1024;
 
+/// How a server was started.
+#[derive(Debug, Clone)]
+struct Start {
+    program: PathBuf,
+    arguments: Vec<OsString>,
+    folder: PathBuf,
+    apart: bool,
+}
+
 /// A running server.
 #[derive(Debug)]
 pub(crate) struct Process {
@@ -44,6 +53,7 @@ pub(crate) struct Process {
     /// Also holds the watcher's pipe, as its standard input.
     child: Child,
     log: PathBuf,
+    start: Start,
     ended: Option<ExitStatus>,
     /// The group was killed. Its number may be somebody else's by now, so it is never signalled again.
     gone: bool,
@@ -59,11 +69,28 @@ impl Process {
         folder: &Path,
         apart: bool,
     ) -> Result<Self, BedError> {
+        let arguments = arguments.into_iter().map(|argument| argument.as_ref().to_owned()).collect();
+        let start = Start { program: program.to_owned(), arguments, folder: folder.to_owned(), apart };
+        Self::begin(name, start)
+    }
+
+    /// Starts what has been killed once more, as it was started before.
+    pub(crate) fn begin_again(&mut self) -> Result<(), BedError> {
+        self.kill();
+        *self = Self::begin(self.name, self.start.clone())?;
+        Ok(())
+    }
+
+    fn begin(name: &'static str, start: Start) -> Result<Self, BedError> {
+        let Start { program, arguments, folder, apart } = &start;
         let log = folder.join(format!("{name}.log"));
         let spawned = (|| {
             let errors = append(&log)?;
-            let output =
-                if apart { File::create(folder.join(format!("{name}.out")))? } else { errors.try_clone()? };
+            let output = if *apart {
+                File::create(folder.join(format!("{name}.out")))?
+            } else {
+                errors.try_clone()?
+            };
             Command::new("/bin/sh")
                 .args(["-c", START, "berth-bed"])
                 .arg(program)
@@ -76,7 +103,7 @@ impl Process {
                 .spawn()
         })();
         let child = spawned.map_err(BedError::system(format!("start {}", program.display())))?;
-        Ok(Self { name, child, log, ended: None, gone: false })
+        Ok(Self { name, child, log, start, ended: None, gone: false })
     }
 
     pub(crate) fn pid(&self) -> u32 {

@@ -7,9 +7,12 @@ use crate::BedError;
 /// The module files that name the versions; `upstream/build` reads the same lines.
 const ETCD: (&str, &str) = ("go.etcd.io/etcd/server/v3", include_str!("../../../upstream/etcd/go.mod"));
 const KUBERNETES: (&str, &str) = ("k8s.io/kubernetes", include_str!("../../../upstream/kubernetes/go.mod"));
+const OCM: (&str, &str) = ("open-cluster-management.io/ocm", include_str!("../../../upstream/ocm/go.mod"));
 
 /// What to do about a tool that is missing.
 const BUILD: &str = "run ./dev upstream";
+/// And about one that only `./dev bench peers` needs.
+const BUILD_PEERS: &str = "run ./dev upstream --peers";
 
 /// Where Berth keeps what it builds once: `BERTH_CACHE`, else `berth` in the user's cache folder.
 pub fn cache() -> PathBuf {
@@ -20,20 +23,25 @@ pub fn cache() -> PathBuf {
     })
 }
 
-/// The path of a tool that `./dev upstream` builds: `etcd`, `kube-apiserver`, `kube-controller-manager` or `kubectl`.
+/// The path of a tool that `./dev upstream` builds: `etcd`, `kube-apiserver`, `kube-controller-manager` or `kubectl`; with
+/// `--peers`, `ocm-placement` or `ocm-placement-patched`.
 pub fn tool(name: &str) -> Result<PathBuf, BedError> {
-    let (folder, (module, file)) = if name == "etcd" { ("etcd", ETCD) } else { ("kubernetes", KUBERNETES) };
+    let (folder, (module, file), remedy) = match name {
+        "etcd" => ("etcd", ETCD, BUILD),
+        "ocm-placement" | "ocm-placement-patched" => ("ocm", OCM, BUILD_PEERS),
+        _ => ("kubernetes", KUBERNETES, BUILD),
+    };
     let version = version(module, file).expect("our own module file requires the module it is for");
     let path = cache().join("upstream").join(format!("{folder}-{version}")).join("bin").join(name);
     if path.is_file() {
         Ok(path)
     } else {
-        Err(BedError::Absent { what: format!("{name} {version}"), remedy: BUILD })
+        Err(BedError::Absent { what: format!("{name} {version}"), remedy })
     }
 }
 
 /// The `berth` binary: `BERTH_BIN`, else the one cargo put beside the running test.
-pub(crate) fn berth() -> Result<PathBuf, BedError> {
+pub fn berth() -> Result<PathBuf, BedError> {
     let built = || {
         let test = env::current_exe().ok()?; // target/PROFILE/deps/TEST, or target/PROFILE/PROGRAM
         test.ancestors().skip(1).take(2).map(|folder| folder.join("berth")).find(|path| path.is_file())
@@ -63,7 +71,7 @@ mod tests {
 
     #[test]
     fn versions_are_read_from_our_module_files() {
-        for (module, file) in [ETCD, KUBERNETES] {
+        for (module, file) in [ETCD, KUBERNETES, OCM] {
             let version = version(module, file).unwrap();
             assert!(version.starts_with('v') && version.split('.').count() == 3, "{module} {version}");
         }

@@ -1,16 +1,28 @@
 //! The fleet's admission rules, at the door of the hub in this process.
 //!
 //! Owns the way between the hub's words and the rules' words. Never decides: the rules do, with the hub as their oracle.
+//! What a change would move is asked of the controllers' loop, which does not wait for the hub when it answers; the
+//! controllers' own writes ask nothing.
 
-use berth_admission::{Access, Attempt, Denial, Operation, Oracle, Question};
+use berth_admission::{Access, Attempt, Denial, Operation, Oracle, Question, TimeAdded, stake};
+use berth_control::Inquirer;
 use berth_hub::admission::{
     Admission, Cause, Operation as HubOperation, Reason, Request, Resource, ResourceTarget, Review, Status,
 };
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use serde_json::Value;
 
 /// The rules of the fleet's kinds.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct FleetAdmission;
+#[derive(Debug, Clone)]
+pub(crate) struct FleetAdmission {
+    /// Whose word counts for when a taint was added.
+    pub(crate) time_added: TimeAdded,
+    /// Who knows the fleet.
+    pub(crate) inquirer: Inquirer,
+    /// As whom the controllers write.
+    pub(crate) controllers: String,
+}
 
 impl Admission for FleetAdmission {
     fn concerns(&self, request: &Request<'_>) -> bool {
@@ -18,13 +30,13 @@ impl Admission for FleetAdmission {
     }
 
     fn mutate(&self, review: &mut Review<'_>, object: &mut Value) -> Result<(), Status> {
-        let Some(attempt) = attempt(&review.request) else { return Ok(()) };
+        let Some(attempt) = self.attempt(&review.request) else { return Ok(()) };
         berth_admission::mutate(&attempt, object, &HubOracle(review))
             .map_err(|denial| status(review, &denial))
     }
 
     fn validate(&self, review: &mut Review<'_>, object: Option<&Value>) -> Result<(), Status> {
-        let Some(attempt) = attempt(&review.request) else { return Ok(()) };
+        let Some(attempt) = self.attempt(&review.request) else { return Ok(()) };
         let warnings = berth_admission::validate(&attempt, object, &HubOracle(review))
             .map_err(|denial| status(review, &denial))?;
         for warning in warnings {
@@ -32,23 +44,42 @@ impl Admission for FleetAdmission {
         }
         Ok(())
     }
+
+    fn advise(
+        &self,
+        request: &Request<'_>,
+        object: Option<&Value>,
+    ) -> Option<BoxFuture<'static, Vec<String>>> {
+        if request.user.name == self.controllers {
+            return None;
+        }
+        let change = stake(&self.attempt(request)?, object)?;
+        let inquirer = self.inquirer.clone();
+        Some(
+            async move { crate::fleet::stakes::warning(&inquirer, change).await.into_iter().collect() }
+                .boxed(),
+        )
+    }
 }
 
-fn attempt<'a>(request: &Request<'a>) -> Option<Attempt<'a>> {
-    let operation = match request.operation {
-        HubOperation::Create => Operation::Create,
-        HubOperation::Update => Operation::Update,
-        HubOperation::Delete => Operation::Delete,
-        HubOperation::Connect => return None,
-    };
-    Some(Attempt {
-        operation,
-        resource: request.resource.resource,
-        name: request.name,
-        user: &request.user.name,
-        old: request.old,
-        now: request.now,
-    })
+impl FleetAdmission {
+    fn attempt<'a>(&self, request: &Request<'a>) -> Option<Attempt<'a>> {
+        let operation = match request.operation {
+            HubOperation::Create => Operation::Create,
+            HubOperation::Update => Operation::Update,
+            HubOperation::Delete => Operation::Delete,
+            HubOperation::Connect => return None,
+        };
+        Some(Attempt {
+            operation,
+            resource: request.resource.resource,
+            name: request.name,
+            user: &request.user.name,
+            old: request.old,
+            now: request.now,
+            time_added: self.time_added,
+        })
+    }
 }
 
 /// The hub answers from its own memory.

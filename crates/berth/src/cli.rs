@@ -10,7 +10,8 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::commands::{
-    completions, convert, crds, demo, explain, hub, man, plan, run as controllers, up, version,
+    completions, convert, crds, demo, explain, hub, install, man, plan, run as controllers, uninstall, up,
+    version, webhook,
 };
 use crate::console::{Console, Outcome};
 
@@ -18,7 +19,7 @@ use crate::console::{Console, Outcome};
 #[derive(Debug, Parser)]
 #[command(name = "berth", version, propagate_version = true)]
 #[command(
-    after_help = "Exit codes:\n  0  done\n  1  the input has faults, or warnings with --strict, or something failed; see standard error\n  2  wrong usage\n  3  a plan moves more than --fail-on-moves allows"
+    after_help = "Exit codes:\n  0  done\n  1  the input has faults, or warnings with --strict, or a check or something else failed\n  2  wrong usage\n  3  a plan moves more than --fail-on-moves allows"
 )]
 pub struct Cli {
     /// What to do.
@@ -81,8 +82,25 @@ pub enum Command {
     /// leader among them by a Lease, and only the leader acts. SIGTERM finishes what is under way and lets go of the
     /// Lease; a second signal ends the process at once.
     Run(Box<controllers::RunArgs>),
+    /// Serve the admission rules of the placement kinds to any Kubernetes.
+    ///
+    /// The API server asks it about every write to clusters, sets, bindings and Placements: who may bind a set, move a
+    /// cluster between sets or accept one, since when a taint counts, and whether a Placement can work. Changes that make
+    /// clusters leave Placements get a warning. It makes its own certificates, keeps them in a Secret and renews them
+    /// without a refused request. `berth up` has the same rules built in and needs no webhook.
+    Webhook(Box<webhook::WebhookArgs>),
     /// Make clusters of `berth up --demo` fail and recover.
     Demo(demo::DemoArgs),
+    /// Print what a Kubernetes needs to run Berth, or check whether it has it.
+    ///
+    /// Prints manifests for `kubectl apply`: the namespace, the definitions, accounts with no more rights than they need,
+    /// the controllers and the admission webhook. The same flags print the same bytes. One cluster has one installation.
+    Install(Box<install::InstallArgs>),
+    /// Print what to delete to take Berth off a Kubernetes again.
+    ///
+    /// Prints the names of what `berth install` with the same flags printed, in the order in which they should go. What
+    /// users made and what the controllers wrote for them stays: ManagedClusters, Placements, PlacementDecisions.
+    Uninstall(Box<uninstall::UninstallArgs>),
     /// Print the definitions (CRDs) of the placement kinds.
     Crds,
     /// Print a completion script for a shell.
@@ -137,7 +155,10 @@ fn execute(cli: Cli, console: &mut Console<'_>) -> anyhow::Result<Outcome> {
         Command::Hub(args) => hub::run(args, console),
         Command::Up(args) => up::run(*args, console),
         Command::Run(args) => controllers::run(*args, console),
+        Command::Webhook(args) => webhook::run(*args, console),
         Command::Demo(args) => demo::run(args, console),
+        Command::Install(args) => install::run(*args, console),
+        Command::Uninstall(args) => uninstall::run(*args, console),
         Command::Crds => crds::run(console),
         Command::Completions(args) => completions::run(&args, console),
         Command::Man(args) => man::run(&args, console),

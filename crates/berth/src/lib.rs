@@ -8,6 +8,8 @@
 //!                              |----> plan     (what a hub would decide, and in what it differs)
 //!                              |----> berth-hub (the API server, run in this process)
 //!                              |----> fleet    (the controllers, run in this process) -> berth-control
+//!                              |----> install  (manifests for a Kubernetes, and whether it has them)
+//!                              |----> webhook  (the admission rules, served for any Kubernetes) -> berth-admission
 //!                              '----> demo     (an example fleet with simulated agents)
 //! ```
 //!
@@ -22,10 +24,12 @@ pub mod console;
 pub mod convert;
 mod demo;
 mod fleet;
+pub mod install;
 pub mod manifest;
 pub mod plan;
 pub mod service;
 pub mod table;
+pub mod webhook;
 pub mod world;
 
 pub use cli::{Cli, run};

@@ -7,7 +7,10 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use berth_api::{ManagedCluster, Placement, PlacementDecision};
+use k8s_openapi::api::authentication::v1::TokenRequest;
 use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::ServiceAccount;
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, ListParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -211,7 +214,89 @@ async fn who_starts_without_a_fleet_is_told_what_to_do() {
     up.ends_well();
 }
 
+/// The hub says who asks its controllers, and what they may.
+#[tokio::test]
+async fn the_debugger_of_a_hub_answers_its_own_accounts() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let mut up = Running::start(
+        berth()
+            .args(["up", "--listen=127.0.0.1:0", "--debug-bind=127.0.0.1:0", "--demo", "--data"])
+            .arg(&data),
+    );
+    let kubeconfig = up.line();
+    assert!(kubeconfig.starts_with("hub ready at "), "{kubeconfig}");
+    let ready = up.line();
+    let (_, url) = ready.trim_end().split_once(", debugger ").unwrap_or_else(|| panic!("{ready}"));
+    let client = client(&data.join("kubeconfig")).await;
+    let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), "demo");
+    let account = serde_json::from_value(serde_json::json!({"metadata": {"name": "viewer"}})).unwrap();
+    accounts.create(&PostParams::default(), &account).await.unwrap();
+    let request = TokenRequest::default();
+    let token = accounts.create_token_request("viewer", &PostParams::default(), &request).await;
+    let token = token.unwrap().status.unwrap().token;
+    let mut config = Config::new(url.trim_end_matches("/debug/placements/").parse().unwrap());
+    config.accept_invalid_certs = true;
+    config.auth_info.token = Some(token.into());
+    let asker = Client::try_from(config).unwrap();
+    let ask = async || {
+        let request =
+            http::Request::get("/debug/placements/demo/web").body(kube::client::Body::empty()).unwrap();
+        let answer = asker.send(request).await.unwrap();
+        (answer.status().as_u16(), answer.into_body().collect_bytes().await.unwrap())
+    };
+    let (code, told) = ask().await;
+    assert_eq!(code, 403, "{}", String::from_utf8_lossy(&told));
+    let role = serde_json::json!({"metadata": {"name": "viewer"}, "rules": [
+        {"nonResourceURLs": ["/debug/placements/*"], "verbs": ["get"]},
+        {"apiGroups": ["cluster.open-cluster-management.io"], "resources": ["placements"], "verbs": ["get"]},
+    ]});
+    let binding = serde_json::json!({
+        "metadata": {"name": "viewer"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "viewer"},
+        "subjects": [{"kind": "ServiceAccount", "name": "viewer", "namespace": "demo"}],
+    });
+    let roles: Api<ClusterRole> = Api::all(client.clone());
+    roles.create(&PostParams::default(), &serde_json::from_value(role).unwrap()).await.unwrap();
+    let bindings: Api<ClusterRoleBinding> = Api::all(client);
+    bindings.create(&PostParams::default(), &serde_json::from_value(binding).unwrap()).await.unwrap();
+    // A no is believed for ten seconds.
+    let answer = tokio::time::timeout(PATIENCE, async {
+        loop {
+            match ask().await {
+                (200, told) => break told,
+                (403, _) => tokio::time::sleep(Duration::from_millis(100)).await,
+                (code, told) => panic!("{code} {}", String::from_utf8_lossy(&told)),
+            }
+        }
+    });
+    let answer: serde_json::Value = serde_json::from_slice(&answer.await.unwrap()).unwrap();
+    assert_eq!(answer["explanation"]["outcome"]["kind"], "Decided", "{answer}");
+    assert_eq!(answer["aggregatedScores"].as_array().unwrap().len(), 6, "{answer}");
+    up.ends_well();
+}
+
+#[test]
+fn a_certificate_that_cannot_be_used_is_told_of_at_the_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("tls.crt");
+    std::fs::write(&file, "nothing").unwrap();
+    let output = berth()
+        .args(["up", "--listen=127.0.0.1:0", "--debug-bind=127.0.0.1:0", "--data"])
+        .arg(folder.path().join("data"))
+        .arg("--debug-certificate")
+        .arg(&file)
+        .arg("--debug-key")
+        .arg(&file)
+        .output()
+        .unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.contains("tls.crt: there is no certificate in it"), "{told}");
+}
+
 /// A server without definitions is waited for; a clean end lets go of the Lease.
+/// Upstream: manager_test.go "TestPlacementManager".
 #[tokio::test]
 async fn controllers_wait_for_their_kinds_and_let_go_of_their_lease() {
     let folder = tempfile::tempdir().unwrap();

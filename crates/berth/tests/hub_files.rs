@@ -341,7 +341,9 @@ fn a_backup_is_asked_of_the_hub_that_the_environment_names() {
     let one = save("one", kubeconfig.to_str().unwrap());
     let unnamed = save("two", "");
     let wrong = save("three", absent.to_str().unwrap());
-    hub.kill().unwrap();
+    // Asked to end: `timeout` passes that on, and would leave the hub behind if it were killed itself.
+    let pid = rustix::process::Pid::from_child(&hub);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
     hub.wait().unwrap();
     assert!(one.status.success(), "{}", told(&one));
     assert!(folder.path().join("one").is_file());

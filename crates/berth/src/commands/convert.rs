@@ -1,12 +1,12 @@
 //! `berth convert`: manifests in older forms in, the same manifests in the current form out.
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde_json::Value;
 
-use super::InputArgs;
+use super::{InputArgs, ManifestFormat};
 use crate::console::{Console, Outcome};
 use crate::convert::{Remark, concerns, convert};
-use crate::manifest::{Notice, load, write_json_list, write_yaml_document};
+use crate::manifest::{Notice, load};
 
 /// Arguments of `berth convert`.
 #[derive(Debug, Args)]
@@ -20,17 +20,7 @@ pub struct ConvertArgs {
 
     /// How to print the manifests.
     #[arg(short, long, value_enum, default_value_t)]
-    pub output: ConvertFormat,
-}
-
-/// How converted manifests are printed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub enum ConvertFormat {
-    /// A stream of documents.
-    #[default]
-    Yaml,
-    /// One v1 List.
-    Json,
+    pub output: ManifestFormat,
 }
 
 /// Converts and prints; with any fault in the input nothing is printed but the faults.
@@ -56,13 +46,6 @@ pub fn run(args: &ConvertArgs, console: &mut Console<'_>) -> anyhow::Result<Outc
     // In the order of the text, which is how the user will go through them.
     loaded.notices.sort_by(|a, b| (&a.0.file, a.0.line).cmp(&(&b.0.file, b.0.line)));
     console.notify(&loaded.notices)?;
-    match args.output {
-        ConvertFormat::Json => write_json_list(&mut console.out, &values)?,
-        ConvertFormat::Yaml => {
-            for (index, value) in values.iter().enumerate() {
-                write_yaml_document(&mut console.out, value, index == 0)?;
-            }
-        }
-    }
+    args.output.write(&values, console)?;
     Ok(Outcome::Done)
 }

@@ -9,19 +9,26 @@ pub mod crds;
 pub mod demo;
 pub mod explain;
 pub mod hub;
+pub mod install;
 pub mod man;
 pub mod plan;
 pub mod run;
+pub mod uninstall;
 pub mod up;
 pub mod version;
+pub mod webhook;
 pub mod what_if;
 
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
+use serde_json::Value;
 
 pub use crate::fleet::connect::ServerArgs;
 pub use what_if::WhatIfArgs;
+
+use crate::console::Console;
+use crate::manifest::{write_json_list, write_yaml_document};
 
 /// The manifests a command reads.
 #[derive(Debug, Clone, Args)]
@@ -68,4 +75,29 @@ pub enum OutputFormat {
     Json,
     /// YAML; objects as a stream of documents.
     Yaml,
+}
+
+/// How manifests are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum ManifestFormat {
+    /// A stream of documents.
+    #[default]
+    Yaml,
+    /// One v1 List.
+    Json,
+}
+
+impl ManifestFormat {
+    /// Prints objects in their order.
+    pub(crate) fn write(self, objects: &[Value], console: &mut Console<'_>) -> anyhow::Result<()> {
+        match self {
+            Self::Yaml => {
+                for (index, object) in objects.iter().enumerate() {
+                    write_yaml_document(&mut console.out, object, index == 0)?;
+                }
+            }
+            Self::Json => write_json_list(&mut console.out, objects)?,
+        }
+        Ok(())
+    }
 }

@@ -1,21 +1,21 @@
 //! `berth run`: the controllers, against any Kubernetes.
 
 use anyhow::Context as _;
+use berth_control::inquiries;
 use clap::Args;
-use kube::Client;
+use tokio::runtime;
 use tokio_util::sync::CancellationToken;
 
-use super::hub::on_threads;
 use crate::console::{Console, Outcome};
 use crate::fleet::connect::{self, Otherwise};
-use crate::fleet::controllers::{Controllers, identity, listen};
+use crate::fleet::controllers::{Controllers, Listeners, identity};
 use crate::fleet::settings::{Settings, SettingsArgs, Unsettled};
 use crate::service::{Signals, start_log};
 
 /// Arguments of `berth run`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  berth run\n  berth run --kubeconfig ./config --context fleet --leader-elect=false\n  berth run --controllers='*,-cluster-taint-controller' --metrics-bind 0.0.0.0:8080\n  berth run --config /etc/berth/run.yaml"
+    after_help = "Examples:\n  berth run\n  berth run --kubeconfig ./config --context fleet --leader-elect=false\n  berth run --controllers='*,-cluster-taint-controller' --metrics-bind 0.0.0.0:8080\n  berth run --debug-bind 127.0.0.1:9443\n  berth run --config /etc/berth/run.yaml"
 )]
 pub struct RunArgs {
     /// How to run.
@@ -37,22 +37,33 @@ pub fn run(args: RunArgs, console: &mut Console<'_>) -> anyhow::Result<Outcome> 
         }
     };
     start_log(&settings.log);
-    on_threads(work(settings, console))
+    on_one_thread(work(settings, console))
+}
+
+/// Runs a job on this thread alone, and leaves behind what it has not finished. The controllers wait for a server nearly
+/// all the time; what woke one thread after another for every event would cost more than the work.
+fn on_one_thread<T>(job: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    let runtime = runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.context("the process cannot start its runtime")?;
+    let outcome = runtime.block_on(job);
+    runtime.shutdown_background();
+    outcome
 }
 
 async fn work(settings: Settings, console: &mut Console<'_>) -> anyhow::Result<Outcome> {
     let mut signals = Signals::listen()?;
     let server = connect::find(&settings.server, Otherwise::Kubectl).await?;
-    let listener = listen(settings.metrics).await?;
+    let listeners = Listeners::bind(settings.metrics, &settings.debug).await?;
     let (url, identity) = (server.url(), identity());
     let pod = server.pod_namespace.clone();
     let controllers = Controllers {
-        client: Client::try_from(server.config).with_context(|| format!("{url} cannot be talked to"))?,
+        client: server.client().with_context(|| format!("{url} cannot be talked to"))?,
         server: url,
         list: settings.controllers,
         election: settings.election.map(|election| election.stand(identity.clone(), pod)),
         identity,
-        listener,
+        listeners,
+        inquiries: inquiries(),
     };
     let stop = CancellationToken::new();
     let running = controllers.run(stop.clone(), async |line| {

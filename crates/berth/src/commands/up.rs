@@ -6,7 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use berth_admission::TimeAdded;
 use berth_api::ManagedCluster;
+use berth_control::{ControllerList, inquiries};
 use berth_hub::Admission;
 use clap::Args;
 use kube::Client;
@@ -18,15 +20,15 @@ use super::hub::{Place, ServeArgs, Station, on_threads};
 use crate::admission::FleetAdmission;
 use crate::console::{Console, Outcome};
 use crate::demo::{self, Simulator};
-use crate::fleet::controllers::{Controllers, identity, listen};
-use crate::fleet::settings::{ControllersArgs, MetricsBind};
+use crate::fleet::controllers::{Controllers, Listeners, identity};
+use crate::fleet::settings::{Bind, ControllersArgs, DebugArgs};
 use crate::fleet::{definitions, rights};
 use crate::service::{LogArgs, Signals, start_log};
 
 /// Arguments of `berth up`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  berth up --demo\n  berth up --data ./fleet --listen 127.0.0.1:0\n  KUBECONFIG=./fleet/kubeconfig kubectl get placements -A\n  berth up --demo --in-memory --kubeconfig ./kubeconfig\n  berth up --controllers='*,-cluster-taint-controller' --metrics-bind 127.0.0.1:8080"
+    after_help = "Examples:\n  berth up --demo\n  berth up --data ./fleet --listen 127.0.0.1:0\n  KUBECONFIG=./fleet/kubeconfig kubectl get placements -A\n  berth up --demo --in-memory --kubeconfig ./kubeconfig\n  berth up --controllers='*,-cluster-taint-controller' --metrics-bind 127.0.0.1:8080\n  berth up --demo --debug-bind 127.0.0.1:9443"
 )]
 pub struct UpArgs {
     /// The hub.
@@ -39,7 +41,15 @@ pub struct UpArgs {
 
     /// Where to serve /healthz, /readyz and /metrics of the controllers; 0 for nowhere [default: 0].
     #[arg(long, value_name = "ADDR")]
-    pub metrics_bind: Option<MetricsBind>,
+    pub metrics_bind: Option<Bind>,
+
+    /// Who may ask, and where.
+    #[command(flatten)]
+    pub debug: DebugArgs,
+
+    /// Let clients say since when a taint counts, as on a hub without upstream's admission.
+    #[arg(long)]
+    pub allow_time_added: bool,
 
     /// Have an example fleet: eight clusters with simulated agents, and three Placements.
     ///
@@ -56,10 +66,14 @@ pub struct UpArgs {
 pub fn run(args: UpArgs, console: &mut Console<'_>) -> anyhow::Result<Outcome> {
     start_log(&args.log);
     on_threads(async {
-        let UpArgs { serve, controllers, metrics_bind, demo, .. } = args;
+        let UpArgs { serve, controllers, allow_time_added, metrics_bind, debug, demo, .. } = args;
         let mut signals = Signals::listen()?;
-        let listener = listen(metrics_bind.unwrap_or(MetricsBind(None))).await?;
-        let admission: Vec<Arc<dyn Admission>> = vec![Arc::new(FleetAdmission)];
+        let listeners = Listeners::bind(metrics_bind.unwrap_or_default(), &debug).await?;
+        let inquiries = inquiries();
+        let time_added = if allow_time_added { TimeAdded::Client } else { TimeAdded::Server };
+        let admission =
+            FleetAdmission { time_added, inquirer: inquiries.0.clone(), controllers: rights::user().name };
+        let admission: Vec<Arc<dyn Admission>> = vec![Arc::new(admission)];
         let station = Station::open(serve, admission, &mut signals, console).await?;
         let crew = async |place: &Place, stop: CancellationToken, console: &mut Console<'_>| {
             let controllers = Controllers {
@@ -69,11 +83,12 @@ pub fn run(args: UpArgs, console: &mut Console<'_>) -> anyhow::Result<Outcome> {
                 // One process works on a data directory, and it has the only controllers: nobody else is there to lead.
                 election: None,
                 identity: identity(),
-                listener,
+                listeners,
+                inquiries,
             };
             work(place, controllers, demo, stop, console).await
         };
-        station.run(crew, &mut signals, console).await
+        Box::pin(station.run(crew, &mut signals, console)).await
     })
 }
 
@@ -85,7 +100,10 @@ async fn work(
     console: &mut Console<'_>,
 ) -> anyhow::Result<()> {
     let admin = place.hub.client();
-    let Some(prepared) = stop.run_until_cancelled(prepare(&admin, demo)).await else { return Ok(()) };
+    let prepared = prepare(&admin, &controllers.list, controllers.is_debugged(), demo);
+    let Some(prepared) = stop.run_until_cancelled(prepared).await else {
+        return Ok(());
+    };
     prepared?;
     let _agents = demo.then(|| {
         let agents = Simulator::new(admin.clone()).run(stop.clone());
@@ -105,9 +123,14 @@ async fn work(
 }
 
 /// Everything the controllers find when they start.
-async fn prepare(admin: &Client, demo: bool) -> anyhow::Result<()> {
+async fn prepare(
+    admin: &Client,
+    controllers: &ControllerList,
+    is_debugged: bool,
+    demo: bool,
+) -> anyhow::Result<()> {
     definitions::apply(admin).await?;
-    rights::grant(admin).await?;
+    rights::grant(admin, controllers, is_debugged).await?;
     if demo {
         demo::load(admin).await?;
         // Before the controllers look: leases from before a stop have run out, and that is nobody's failure.

@@ -2,13 +2,24 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use clap::{Args, ValueHint};
-use kube::Config;
+use hyper_timeout::TimeoutConnector;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use kube::client::ConfigExt as _;
 use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+use tower::{BoxError, ServiceBuilder};
 
 use crate::commands::hub::{KUBECONFIG, default_data};
+
+/// How long a connection may be quiet before the other side is asked whether it is there, and how often it is asked.
+const KEEPALIVE: Duration = Duration::from_secs(30);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
+const KEEPALIVE_RETRIES: u32 = 3;
 
 /// Which API server to work with.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
@@ -57,6 +68,33 @@ impl Server {
     /// Its address, for messages.
     pub(crate) fn url(&self) -> String {
         self.config.cluster_url.to_string().trim_end_matches('/').to_owned()
+    }
+
+    /// A client for somebody who stays: it sends what it has at once, and notices when nobody is there any more.
+    pub(crate) fn client(self) -> kube::Result<Client> {
+        let config = self.config;
+        if config.proxy_url.is_some() {
+            return Client::try_from(config);
+        }
+        let mut tcp = HttpConnector::new();
+        tcp.enforce_http(false);
+        // A request is a few small packets; each would wait for the answer to the one before.
+        tcp.set_nodelay(true);
+        tcp.set_keepalive(Some(KEEPALIVE));
+        tcp.set_keepalive_interval(Some(KEEPALIVE_INTERVAL));
+        tcp.set_keepalive_retries(Some(KEEPALIVE_RETRIES));
+        let mut connector = TimeoutConnector::new(config.rustls_https_connector_with_connector(tcp)?);
+        connector.set_connect_timeout(config.connect_timeout);
+        connector.set_read_timeout(config.read_timeout);
+        connector.set_write_timeout(config.write_timeout);
+        let service = hyper_util::client::legacy::Client::builder(TokioExecutor::new()).build(connector);
+        let service = ServiceBuilder::new()
+            .layer(config.base_uri_layer())
+            .option_layer(config.auth_layer()?)
+            .layer(config.extra_headers_layer()?)
+            .map_err(BoxError::from)
+            .service(service);
+        Ok(Client::new(service, config.default_namespace))
     }
 }
 

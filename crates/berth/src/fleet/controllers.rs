@@ -3,20 +3,19 @@
 //! Owns the order: health is served first, a server that is not there is waited for, leadership is let go last. Never
 //! gives up on a server: whoever started this wants it to work when the server does.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use berth_control::lead::{Clock, Driver, Fence, LeaderElection};
-use berth_control::serve::{Health, Listener, Metrics, router};
-use berth_control::{ControllerList, ControllerName, Dialect, Options};
-use k8s_openapi::api::core::v1::Namespace;
+use berth_control::serve::{Certificate, Health, Listener, Metrics, Service, router};
+use berth_control::{ControllerList, ControllerName, Dialect, Inquirer, Inquiries, Options, debug};
 use kube::Client;
-use kube::api::{Api, ObjectMeta, PostParams};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::settings::MetricsBind;
+use super::settings::{Bind, DebugArgs};
 use crate::service::url_host;
 
 /// The first wait for a server that is not there, and the longest.
@@ -26,12 +25,57 @@ const WAIT: (Duration, Duration) = (Duration::from_millis(100), Duration::from_s
 const CACHES: &str = "caches";
 const GLANCE: Duration = Duration::from_millis(5);
 
-/// Takes the address for health and metrics, if there is to be one, before anything else begins.
-pub(crate) async fn listen(bind: MetricsBind) -> anyhow::Result<Option<Listener>> {
-    Ok(match bind.0 {
-        Some(address) => Some(Listener::bind(address.0).await?),
+/// The addresses this process answers at, as far as there are to be any.
+#[derive(Debug)]
+pub(crate) struct Listeners {
+    /// Health and metrics.
+    board: Option<Listener>,
+    /// Questions about placements.
+    debugger: Option<Listener>,
+}
+
+impl Listeners {
+    /// Takes the addresses before anything else begins.
+    pub(crate) async fn bind(metrics: Bind, debug: &DebugArgs) -> anyhow::Result<Self> {
+        let board = board(metrics).await?;
+        let debugger = match debug.bind.unwrap_or_default().0 {
+            Some(address) => {
+                let certificate = match (&debug.certificate, &debug.key) {
+                    (Some(certificate), Some(key)) => Certificate::of_files(certificate, key)?,
+                    _ => Certificate::self_signed(own_names(address.0.ip()))?,
+                };
+                Some(Listener::bind(address.0, Service::DEBUGGER).await?.with_certificate(certificate))
+            }
+            None => None,
+        };
+        Ok(Self { board, debugger })
+    }
+
+    /// Where they are, to follow a sentence.
+    fn places(&self) -> String {
+        let at = |listener: &Option<Listener>| listener.as_ref().map(|one| url_host(one.address()));
+        let board = at(&self.board).map(|host| format!(", metrics http://{host}/metrics"));
+        let debugger = at(&self.debugger).map(|host| format!(", debugger https://{host}/debug/placements/"));
+        board.into_iter().chain(debugger).collect()
+    }
+}
+
+/// Takes the address for health and metrics, if there is to be one.
+pub(crate) async fn board(metrics: Bind) -> anyhow::Result<Option<Listener>> {
+    Ok(match metrics.0 {
+        Some(address) => Some(Listener::bind(address.0, Service::BOARD).await?),
         None => None,
     })
+}
+
+/// The names a certificate of our own is for: this machine, and the address if it is one.
+fn own_names(ip: IpAddr) -> Vec<String> {
+    let mut names = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).to_vec();
+    let ip_name = ip.to_string();
+    if !ip.is_unspecified() && !names.contains(&ip_name) {
+        names.push(ip_name);
+    }
+    names
 }
 
 /// The controllers, ready to start.
@@ -46,29 +90,40 @@ pub(crate) struct Controllers {
     pub(crate) election: Option<LeaderElection>,
     /// As whom they are known in events.
     pub(crate) identity: String,
-    /// Where to tell how they are.
-    pub(crate) listener: Option<Listener>,
+    /// Where to tell how they are and what they see.
+    pub(crate) listeners: Listeners,
+    /// How others in this process ask about the fleet.
+    pub(crate) inquiries: (Inquirer, Inquiries),
 }
 
 impl Controllers {
+    /// Whether others may ask about placements.
+    pub(crate) fn is_debugged(&self) -> bool {
+        self.listeners.debugger.is_some()
+    }
+
     /// Runs them until `stop`. Says `ready`, with a line for people, when they have seen everything they need.
     pub(crate) async fn run(
         self,
         stop: CancellationToken,
         ready: impl AsyncFnOnce(String) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
-        let Self { client, server, list, election, identity, listener } = self;
+        let Self { client, server, list, election, identity, listeners, inquiries } = self;
         let count = list.enabled().count();
-        let metrics_at =
-            listener.as_ref().map(|one| format!(", metrics http://{}/metrics", url_host(one.address())));
         let line = format!(
             "controllers ready: {count} of {} on {server}{}",
             ControllerName::ALL.len(),
-            metrics_at.unwrap_or_default()
+            listeners.places()
         );
+        let Listeners { board, debugger } = listeners;
+        if debugger.is_some() && !list.enabled().any(|name| name == ControllerName::Placement) {
+            tracing::warn!(
+                "--debug-bind: without the placement-controller there is nothing to be asked about"
+            );
+        }
         let health = Health::default();
         let metrics = Arc::new(Metrics::default());
-        let _board = listener.map(|listener| {
+        let _board = board.map(|listener| {
             let router = router(&health, Arc::clone(&metrics));
             // Until the very end, and no longer: it tells how the stop goes, and nobody waits for its readers.
             AbortOnDropHandle::new(tokio::spawn(listener.serve(router, CancellationToken::new())))
@@ -82,17 +137,26 @@ impl Controllers {
         let resign = CancellationToken::new();
         let (driver, fence) = match election {
             Some(election) => {
-                let made = stop.run_until_cancelled(ensure_namespace(&client, &election.namespace)).await;
-                if made.is_none() {
-                    return Ok(());
-                }
                 let (driver, fence) = Driver::new(client.clone(), election, Clock::system())?;
                 (Some(driver), fence)
             }
             None => (None, Fence::open()),
         };
-        let options =
-            Options { controllers: list, identity, dialect, fence, health: health.clone(), metrics };
+        let (inquirer, inquiries) = inquiries;
+        let _debugger = debugger.map(|listener| {
+            let router = debug::router(client.clone(), inquirer);
+            // As long as the controllers: whoever stands by answers, too.
+            AbortOnDropHandle::new(tokio::spawn(listener.serve(router, stop.clone())))
+        });
+        let options = Options {
+            controllers: list,
+            identity,
+            dialect,
+            fence,
+            health: health.clone(),
+            metrics,
+            inquiries,
+        };
         let election = {
             let (resign, stop) = (resign.clone(), stop.clone());
             tokio::spawn(async move {
@@ -122,14 +186,14 @@ impl Controllers {
 }
 
 /// Waits until the controllers have seen everything they need.
-async fn filled(health: &Health) {
+pub(crate) async fn filled(health: &Health) {
     while !health.report().iter().any(|(name, state)| *name == CACHES && state.is_ok()) {
         tokio::time::sleep(GLANCE).await;
     }
 }
 
 /// Waits until the server serves our kinds, and learns in which form. What is in the way is told once.
-async fn discover(client: &Client, server: &str) -> Dialect {
+pub(crate) async fn discover(client: &Client, server: &str) -> Dialect {
     let (mut wait, longest) = WAIT;
     let mut told = None;
     loop {
@@ -175,21 +239,6 @@ fn trouble(error: &kube::Error, server: &str) -> String {
             let reason = if causes.is_empty() { error.to_string() } else { causes };
             format!("{server} does not answer: {reason}")
         }
-    }
-}
-
-/// Makes the namespace of the Lease if it is missing and we may: on a new cluster nobody else has.
-async fn ensure_namespace(client: &Client, name: &str) {
-    let api: Api<Namespace> = Api::all(client.clone());
-    if let Ok(Some(_)) = api.get_opt(name).await {
-        return;
-    }
-    let metadata = ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() };
-    let namespace = Namespace { metadata, ..Namespace::default() };
-    match api.create(&PostParams::default(), &namespace).await {
-        Ok(_) => tracing::info!(namespace = name, "made the namespace of the Lease"),
-        // Whoever lacks the right to make it mostly lacks the right to see it, too; the election tells if it is missing.
-        Err(error) => tracing::debug!(namespace = name, %error, "the namespace of the Lease was not made"),
     }
 }
 

@@ -11,13 +11,23 @@ use clap::ValueEnum as _;
 use serde_json::{Map, Value};
 use tracing_subscriber::filter::Targets;
 
-use super::settings::{MetricsBind, parse_controllers, parse_span, unknown_controllers};
+use super::settings::{Bind, DebugArgs, parse_controllers, parse_span, unknown_controllers};
 use crate::manifest::{Document, Problem};
 use crate::service::{LogFormat, parse_log};
 use crate::world::near;
 
-const TOP: [&str; 7] =
-    ["kubeconfig", "context", "controllers", "leaderElection", "metricsBind", "log", "logFormat"];
+const TOP: [&str; 10] = [
+    "kubeconfig",
+    "context",
+    "controllers",
+    "leaderElection",
+    "metricsBind",
+    "debugBind",
+    "debugCertificate",
+    "debugKey",
+    "log",
+    "logFormat",
+];
 const ELECTION: [&str; 6] =
     ["leaderElect", "leaseDuration", "renewDeadline", "retryPeriod", "resourceNamespace", "resourceName"];
 
@@ -33,17 +43,21 @@ pub(crate) struct FileSettings {
     pub(crate) retry_period: Option<Duration>,
     pub(crate) resource_namespace: Option<String>,
     pub(crate) resource_name: Option<String>,
-    pub(crate) metrics_bind: Option<MetricsBind>,
+    pub(crate) metrics_bind: Option<Bind>,
+    pub(crate) debug: DebugArgs,
     pub(crate) log: Option<Targets>,
     pub(crate) log_format: Option<LogFormat>,
 }
 
 impl FileSettings {
-    /// Reads a file. A kubeconfig it names is looked for beside it.
+    /// Reads a file. Files it names are looked for beside it.
     pub(crate) fn open(path: &Path) -> Result<Self, Vec<Problem>> {
         let mut read = Self::read(&Document::open(path)?)?;
-        if let (Some(kubeconfig), Some(folder)) = (&mut read.kubeconfig, path.parent()) {
-            *kubeconfig = folder.join(&*kubeconfig);
+        if let Some(folder) = path.parent() {
+            let DebugArgs { certificate, key, .. } = &mut read.debug;
+            for named in [&mut read.kubeconfig, certificate, key].into_iter().flatten() {
+                *named = folder.join(&*named);
+            }
         }
         Ok(read)
     }
@@ -59,7 +73,8 @@ impl FileSettings {
             kubeconfig: reader.text(top, "kubeconfig").map(PathBuf::from),
             context: reader.text(top, "context"),
             controllers: reader.controllers(top),
-            metrics_bind: reader.parsed(top, "metricsBind", MetricsBind::from_str),
+            metrics_bind: reader.parsed(top, "metricsBind", Bind::from_str),
+            debug: reader.debug(top),
             log: reader.parsed(top, "log", parse_log),
             log_format: reader.parsed(top, "logFormat", |text| {
                 LogFormat::from_str(text, false).map_err(|_| "allowed are text and json".to_owned())
@@ -150,6 +165,21 @@ impl<'d> Reader<'d> {
         value.as_bool()
     }
 
+    /// Where to answer questions, and with which certificate; a key needs its certificate, and the other way round.
+    fn debug(&mut self, top: &'d Map<String, Value>) -> DebugArgs {
+        let read = DebugArgs {
+            bind: self.parsed(top, "debugBind", Bind::from_str),
+            certificate: self.text(top, "debugCertificate").map(PathBuf::from),
+            key: self.text(top, "debugKey").map(PathBuf::from),
+        };
+        for (one, other) in [("debugCertificate", "debugKey"), ("debugKey", "debugCertificate")] {
+            if Self::field(top, one).is_some() && Self::field(top, other).is_none() {
+                self.fault(one, format!("{other} is missing beside it"));
+            }
+        }
+        read
+    }
+
     /// A list of names, or one text as the flag has it.
     fn controllers(&mut self, fields: &'d Map<String, Value>) -> Option<ControllerList> {
         let path = "controllers";
@@ -192,6 +222,9 @@ leaderElection:
   resourceNamespace: fleet
   resourceName: berth-2
 metricsBind: 0.0.0.0:9090
+debugBind: 127.0.0.1:9443
+debugCertificate: tls.crt
+debugKey: tls.key
 log: debug
 logFormat: json
 ";
@@ -206,6 +239,9 @@ logFormat: json
         assert_eq!(read.resource_namespace.as_deref(), Some("fleet"));
         assert_eq!(read.resource_name.as_deref(), Some("berth-2"));
         assert_eq!(read.metrics_bind, Some("0.0.0.0:9090".parse().unwrap()));
+        assert_eq!(read.debug.bind, Some("127.0.0.1:9443".parse().unwrap()));
+        assert_eq!(read.debug.certificate, Some("tls.crt".into()));
+        assert_eq!(read.debug.key, Some("tls.key".into()));
         assert!(read.log.is_some());
         assert_eq!(read.log_format, Some(LogFormat::Json));
     }
@@ -233,7 +269,7 @@ colour: red
         assert_eq!(
             read(text).unwrap_err(),
             [
-                "c.yaml:10: colour: there is no such setting; allowed are kubeconfig, context, controllers, leaderElection, metricsBind, log, logFormat",
+                "c.yaml:10: colour: there is no such setting; allowed are kubeconfig, context, controllers, leaderElection, metricsBind, debugBind, debugCertificate, debugKey, log, logFormat",
                 "c.yaml:2: controller: there is no such setting; did you mean controllers?",
                 "c.yaml:5: leaderElection.leaderElected: there is no such setting; did you mean leaderElect?",
                 "c.yaml:3: controllers: \"placement\" is not in the list of known controllers; did you mean placement-controller?",
@@ -244,9 +280,13 @@ colour: red
             ]
         );
         assert_eq!(
+            read("debugKey: a\n").unwrap_err(),
+            ["c.yaml:1: debugKey: debugCertificate is missing beside it"]
+        );
+        assert_eq!(
             read("- a\n").unwrap_err(),
             [
-                "c.yaml:1: expected a mapping with any of kubeconfig, context, controllers, leaderElection, metricsBind, log, logFormat"
+                "c.yaml:1: expected a mapping with any of kubeconfig, context, controllers, leaderElection, metricsBind, debugBind, debugCertificate, debugKey, log, logFormat"
             ]
         );
     }

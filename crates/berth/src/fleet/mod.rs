@@ -15,6 +15,7 @@ pub(crate) mod file;
 pub(crate) mod observe;
 pub(crate) mod rights;
 pub(crate) mod settings;
+pub(crate) mod stakes;
 
 /// As whom `berth up` writes what its controllers need.
 pub(crate) const MANAGER: &str = "berth";

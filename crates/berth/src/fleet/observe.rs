@@ -2,6 +2,8 @@
 //!
 //! Owns asking for it, page by page. Never watches and never writes.
 
+use std::time::Duration;
+
 use anyhow::{Context as _, anyhow};
 use berth_api::{KindInfo, kinds};
 use kube::Client;
@@ -13,14 +15,19 @@ use crate::manifest::{Loaded, load_text};
 
 /// Objects in one page of a list.
 const PAGE_OBJECTS: u32 = 500;
+/// How long a server may take to be there, and then to send some of an answer: somebody sits and waits.
+const CONNECT_WITHIN: Duration = Duration::from_secs(10);
+const READ_WITHIN: Duration = Duration::from_mins(1);
 
 /// Every object of the placement kinds.
 pub(crate) fn world(server: &ServerArgs) -> anyhow::Result<Loaded> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let server = connect::find(server, Otherwise::KubectlThenHub)
+        let mut server = connect::find(server, Otherwise::KubectlThenHub)
             .await
             .context("there is no -f, so a server is asked")?;
+        server.config.connect_timeout = Some(CONNECT_WITHIN);
+        server.config.read_timeout = Some(READ_WITHIN);
         let url = server.url();
         let client = Client::try_from(server.config).with_context(|| format!("{url} cannot be talked to"))?;
         let mut loaded = Loaded::default();

@@ -1,9 +1,14 @@
-//! What the controllers may do on a server of our own: no more than their work needs.
+//! What the controllers may do on a server of our own: no more than they say they need.
+
+use std::collections::BTreeSet;
 
 use anyhow::Context as _;
-use berth_api::names::GROUP;
+use berth_control::rights::Right;
+use berth_control::{ControllerList, rights};
 use berth_hub_guard::User;
-use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, PolicyRule, RoleRef, Subject};
+use k8s_openapi::api::authentication::v1::TokenReview;
+use k8s_openapi::api::authorization::v1::SubjectAccessReview;
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, RoleRef, Subject};
 use kube::Client;
 use kube::api::{Api, ObjectMeta, Patch, PatchParams};
 
@@ -13,53 +18,25 @@ use super::MANAGER;
 const NAME: &str = "berth-controllers";
 const RBAC: &str = "rbac.authorization.k8s.io";
 
-const READ: &[&str] = &["get", "list", "watch"];
-const KEEP: &[&str] = &["get", "list", "watch", "update", "patch"];
-const OWN: &[&str] = &["get", "list", "watch", "create", "update", "patch", "delete"];
-const WRITE: &[&str] = &["update", "patch"];
-
-/// Group, resources, verbs.
-const RULES: &[(&str, &[&str], &[&str])] = &[
-    (GROUP, &["placements", "addonplacementscores"], READ),
-    // Taints are part of a cluster's spec.
-    (GROUP, &["managedclusters"], KEEP),
-    (GROUP, &["managedclustersets", "managedclustersetbindings", "placementdecisions"], OWN),
-    (
-        GROUP,
-        &[
-            "managedclusters/status",
-            "managedclustersets/status",
-            "managedclustersetbindings/status",
-            "placements/status",
-            "placementdecisions/status",
-        ],
-        WRITE,
-    ),
-    // Who makes something that keeps its owner from going needs a say in the owner's going.
-    (GROUP, &["placements/finalizers"], &["update"]),
-    // A namespace's service account that may bind a set gets its binding from us: so we must be able to bind any.
-    (GROUP, &["managedclustersets/bind"], &["create"]),
-    // A cluster from before the rules goes into the default set with the first write to it, which may be ours.
-    (GROUP, &["managedclustersets/join"], &["create"]),
-    // The taints that follow a cluster's health, and since when they count.
-    (GROUP, &["managedclusters/systemtaints"], &["update"]),
-    ("coordination.k8s.io", &["leases"], &["get", "list", "watch", "create", "update", "patch"]),
-    (RBAC, &["clusterroles", "clusterrolebindings"], READ),
-    ("", &["namespaces"], READ),
-    ("", &["events"], &["create", "patch", "update"]),
-    ("events.k8s.io", &["events"], &["create", "patch", "update"]),
-];
-
 /// Who the controllers are.
 pub(crate) fn user() -> User {
     User::new(NAME, ["system:authenticated"])
 }
 
-/// Gives the controllers their rights.
-pub(crate) async fn grant(client: &Client) -> anyhow::Result<()> {
+/// Gives the controllers that run their rights, and takes those of others away. The debugger needs some besides: whoever
+/// asks it is the hub's to know and to let in.
+pub(crate) async fn grant(
+    client: &Client,
+    controllers: &ControllerList,
+    with_debugger: bool,
+) -> anyhow::Result<()> {
     let params = PatchParams::apply(MANAGER).force();
     let metadata = ObjectMeta { name: Some(NAME.to_owned()), ..ObjectMeta::default() };
-    let role = ClusterRole { metadata: metadata.clone(), rules: Some(rules()), ..ClusterRole::default() };
+    let asking = [Right::to::<TokenReview>(&[], "create"), Right::to::<SubjectAccessReview>(&[], "create")];
+    let asking = asking.into_iter().filter(|_| with_debugger);
+    let needed: BTreeSet<_> = controllers.enabled().flat_map(rights::of).chain(asking).collect();
+    let rules = Some(rights::rules(&needed));
+    let role = ClusterRole { metadata: metadata.clone(), rules, ..ClusterRole::default() };
     let binding = ClusterRoleBinding {
         metadata,
         role_ref: RoleRef { api_group: RBAC.into(), kind: "ClusterRole".to_owned(), name: NAME.to_owned() },
@@ -80,15 +57,4 @@ pub(crate) async fn grant(client: &Client) -> anyhow::Result<()> {
         .await
         .with_context(failed)?;
     Ok(())
-}
-
-fn rules() -> Vec<PolicyRule> {
-    let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
-    let rule = |(group, resources, verbs): &(&str, &[&str], &[&str])| PolicyRule {
-        api_groups: Some(words(&[group])),
-        resources: Some(words(resources)),
-        verbs: words(verbs),
-        ..PolicyRule::default()
-    };
-    RULES.iter().map(rule).collect()
 }

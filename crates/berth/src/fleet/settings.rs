@@ -20,11 +20,11 @@ use crate::world::near;
 /// Where metrics are, unless it is said otherwise: for this machine only.
 const METRICS_USUALLY: &str = "127.0.0.1:8080";
 
-/// Where to serve health and metrics, if anywhere.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MetricsBind(pub Option<Address>);
+/// Where to serve something, if anywhere.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Bind(pub Option<Address>);
 
-impl FromStr for MetricsBind {
+impl FromStr for Bind {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -36,7 +36,7 @@ impl FromStr for MetricsBind {
     }
 }
 
-impl fmt::Display for MetricsBind {
+impl fmt::Display for Bind {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Some(address) => address.fmt(formatter),
@@ -92,6 +92,34 @@ pub struct ElectionArgs {
     pub resource_name: Option<String>,
 }
 
+/// Where to answer questions about placements, and with which certificate.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+pub struct DebugArgs {
+    /// Where to answer questions about Placements over HTTPS, at /debug/placements/; 0 for nowhere [default: 0].
+    ///
+    /// GET /debug/placements/NAMESPACE/NAME explains a Placement, POST /debug/placements/ one that is only thought of.
+    /// Who asks shows a bearer token; the API server says who that is and what they may.
+    #[arg(id = "debug_bind", long = "debug-bind", value_name = "ADDR")]
+    pub bind: Option<Bind>,
+
+    /// The certificate to answer with, PEM [default: one of its own, made at the start].
+    #[arg(id = "debug_certificate", long = "debug-certificate", value_name = "FILE", value_hint = ValueHint::FilePath, requires = "debug_key")]
+    pub certificate: Option<PathBuf>,
+
+    /// The key of that certificate, PEM.
+    #[arg(id = "debug_key", long = "debug-key", value_name = "FILE", value_hint = ValueHint::FilePath, requires = "debug_certificate")]
+    pub key: Option<PathBuf>,
+}
+
+impl DebugArgs {
+    /// Flags first; a certificate and its key come from one place.
+    pub(crate) fn or(self, other: Self) -> Self {
+        let bind = self.bind.or(other.bind);
+        let pair = if self.certificate.is_some() { self } else { other };
+        Self { bind, ..pair }
+    }
+}
+
 /// Everything that can be said about how to run.
 #[derive(Debug, Clone, Default, Args)]
 pub struct SettingsArgs {
@@ -109,7 +137,11 @@ pub struct SettingsArgs {
 
     /// Where to serve /healthz, /readyz and /metrics; 0 for nowhere [default: 127.0.0.1:8080].
     #[arg(long, value_name = "ADDR")]
-    pub metrics_bind: Option<MetricsBind>,
+    pub metrics_bind: Option<Bind>,
+
+    /// Who may ask, and where.
+    #[command(flatten)]
+    pub debug: DebugArgs,
 
     /// A file of settings in YAML, with a key for every flag; flags win.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -127,7 +159,8 @@ pub(crate) struct Settings {
     pub(crate) controllers: ControllerList,
     /// None where this process is the only one.
     pub(crate) election: Option<Election>,
-    pub(crate) metrics: MetricsBind,
+    pub(crate) metrics: Bind,
+    pub(crate) debug: DebugArgs,
     pub(crate) log: LogArgs,
 }
 
@@ -211,6 +244,7 @@ impl SettingsArgs {
                 .metrics_bind
                 .or(file.metrics_bind)
                 .unwrap_or_else(|| METRICS_USUALLY.parse().expect("a constant address")),
+            debug: self.debug.or(file.debug),
             log: LogArgs {
                 log: self.log.log.or(file.log),
                 log_format: self.log.log_format.or(file.log_format),
@@ -286,7 +320,7 @@ mod tests {
             renew_deadline: Some(secs(40)),
             context: Some("of-file".to_owned()),
             resource_name: Some("of-file".to_owned()),
-            metrics_bind: Some(MetricsBind(None)),
+            metrics_bind: Some(Bind(None)),
             ..FileSettings::default()
         };
         let flags = SettingsArgs {
@@ -296,7 +330,7 @@ mod tests {
         };
         let settings = flags.over(file()).unwrap();
         assert_eq!(settings.server.context.as_deref(), Some("of-flag"));
-        assert_eq!(settings.metrics, MetricsBind(None));
+        assert_eq!(settings.metrics, Bind(None));
         let election = settings.election.unwrap().stand("me".to_owned(), Some("pods".to_owned()));
         assert_eq!((election.lease_duration, election.renew_deadline), (secs(60), secs(30)));
         assert_eq!(election.retry_period, secs(2));
@@ -337,9 +371,21 @@ mod tests {
     }
 
     #[test]
+    fn a_certificate_and_its_key_come_from_one_place() {
+        let of = |name: &str| DebugArgs {
+            bind: Some(Bind(None)),
+            certificate: Some(format!("{name}.crt").into()),
+            key: Some(format!("{name}.key").into()),
+        };
+        assert_eq!(of("flag").or(of("file")), of("flag"));
+        assert_eq!(DebugArgs::default().or(of("file")), of("file"));
+        assert_eq!(of("flag").or(DebugArgs::default()), of("flag"));
+    }
+
+    #[test]
     fn metrics_are_at_an_address_or_nowhere() {
-        assert_eq!("0".parse(), Ok(MetricsBind(None)));
-        assert_eq!("127.0.0.1:0".parse::<MetricsBind>().unwrap().to_string(), "127.0.0.1:0");
-        assert!("8080".parse::<MetricsBind>().is_err());
+        assert_eq!("0".parse(), Ok(Bind(None)));
+        assert_eq!("127.0.0.1:0".parse::<Bind>().unwrap().to_string(), "127.0.0.1:0");
+        assert!("8080".parse::<Bind>().is_err());
     }
 }
