@@ -1,6 +1,7 @@
 //! Numbers as a person reads them in a table.
 
 use std::fmt;
+use std::time::Duration;
 
 use serde::Serialize;
 
@@ -65,6 +66,17 @@ pub(crate) fn median(mut samples: Vec<f64>) -> f64 {
     samples.get(samples.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
+/// The smallest sample that so large a share is no larger than.
+pub(crate) fn percentile(samples: &mut [f64], share: f64) -> f64 {
+    samples.sort_unstable_by(f64::total_cmp);
+    let place = (samples.len() as f64 * share).ceil() as usize;
+    samples.get(place.saturating_sub(1)).copied().unwrap_or(f64::NAN)
+}
+
+pub(crate) fn millis(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1e3
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -89,5 +101,12 @@ mod tests {
     #[test]
     fn the_median_ignores_one_outlier() {
         assert!((median(vec![3.0, 1000.0, 1.0]) - 3.0).abs() < f64::EPSILON);
+    }
+    #[test]
+    fn a_percentile_is_one_of_the_samples() {
+        let mut samples: Vec<f64> = (1..=100).rev().map(f64::from).collect();
+        assert!((percentile(&mut samples, 0.5) - 50.0).abs() < f64::EPSILON);
+        assert!((percentile(&mut samples, 0.99) - 99.0).abs() < f64::EPSILON);
+        assert!((percentile(&mut [7.0], 0.5) - 7.0).abs() < f64::EPSILON);
     }
 }

@@ -8,14 +8,16 @@ mod control;
 mod count;
 mod engine;
 mod figure;
-mod fleet;
 mod hub;
 mod peer;
+mod peers;
 mod process;
 mod report;
 mod spread;
 mod stage;
 mod world;
+
+use berth_sim::fleet;
 
 use std::fs;
 use std::io::{Write, stdout};
@@ -39,9 +41,11 @@ struct Arguments {
     /// Measure only what has TEXT in its name; `creates` or `1 in flight`, say (hub)
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
-    /// Write the rows there too, as a JSON array
+    /// Write the rows there too, as a JSON array; of peers, all that was measured
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    #[command(flatten)]
+    peers: peers::Options,
     /// Do every step once, for an instruction counter that watches this process
     #[arg(long, hide = true, value_name = "CLUSTERS")]
     counted: Option<usize>,
@@ -55,6 +59,8 @@ enum Bench {
     Control,
     /// The hub beside a real kube-apiserver and etcd: creates, gets, lists, watches, memory, start
     Hub,
+    /// Berth beside OCM's placement controller: the same server, the same fleet, one run
+    Peers,
 }
 
 fn main() -> anyhow::Result<ExitCode> {
@@ -70,21 +76,30 @@ fn main() -> anyhow::Result<ExitCode> {
     if let Some(clusters) = arguments.counted {
         match bench {
             Bench::Engine => engine::counted(clusters)?,
-            Bench::Control | Bench::Hub => anyhow::bail!("only the engine's instructions are counted"),
+            Bench::Control | Bench::Hub | Bench::Peers => {
+                anyhow::bail!("only the engine's instructions are counted")
+            }
         }
         return Ok(ExitCode::SUCCESS);
     }
+    if !matches!(bench, Bench::Peers) && arguments.peers != peers::Options::default() {
+        anyhow::bail!("sizes, contenders and --write are for peers")
+    }
     let report = match bench {
-        Bench::Engine | Bench::Control if arguments.only.is_some() => {
+        Bench::Engine | Bench::Control | Bench::Peers if arguments.only.is_some() => {
             anyhow::bail!("these steps build on one another; --only is for the hub")
         }
         Bench::Control => control::run(arguments.quick)?,
         Bench::Engine => engine::run(arguments.quick, arguments.check)?,
         Bench::Hub => hub::run(arguments.quick, arguments.only.as_deref())?,
+        Bench::Peers => peers::run(&arguments.peers, arguments.quick)?,
     };
     write!(out, "{report}")?;
     if let Some(file) = arguments.json {
-        let rows = serde_json::to_string_pretty(&report.rows)?;
+        let rows = match &report.details {
+            Some(details) => serde_json::to_string_pretty(details)?,
+            None => serde_json::to_string_pretty(&report.rows)?,
+        };
         fs::write(&file, rows + "\n").with_context(|| format!("cannot write {}", file.display()))?;
     }
     Ok(if arguments.check && report.misses_a_binding_target() {

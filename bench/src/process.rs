@@ -45,3 +45,20 @@ pub(crate) fn peak_megabytes(process: &str) -> anyhow::Result<f64> {
     let kilobytes: f64 = peak.context("no memory is told of it")?.trim().parse()?;
     Ok(kilobytes / 1024.0)
 }
+
+/// Lets a process begin anew to count the most memory it has had.
+pub(crate) fn forget_peak(process: &str) -> anyhow::Result<()> {
+    // As proc(5) has it: 5 resets the peak to what is in use now.
+    fs::write(format!("/proc/{process}/clear_refs"), "5")
+        .context("cannot reset the peak of a process's memory")
+}
+
+/// What the machine's processors have been used for, by everybody; time that was not given to it does not count.
+pub(crate) fn machine_seconds() -> anyhow::Result<f64> {
+    let stat = fs::read_to_string("/proc/stat")?;
+    let line = stat.lines().next().context("no account of the machine")?;
+    let ticks: Vec<f64> = line.split_whitespace().skip(1).filter_map(|field| field.parse().ok()).collect();
+    // user, nice, system; not idle and iowait; irq, softirq.
+    let busy = [0, 1, 2, 5, 6].iter().filter_map(|place| ticks.get(*place)).fold(0.0, |all, one| all + one);
+    Ok(busy / 100.0)
+}

@@ -4,6 +4,7 @@ use std::fmt;
 use std::io::{Write as _, stderr};
 
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::figure::{Figure, readable};
 
@@ -40,12 +41,23 @@ pub(crate) enum Bound {
     RatioAtLeast(f64),
 }
 
+impl Bound {
+    fn is_met(self, number: f64) -> bool {
+        match self {
+            Self::AtMost(most) => number <= most,
+            Self::RatioAtLeast(least) => number >= least,
+        }
+    }
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     /// What the columns mean.
     pub(crate) head: String,
     pub(crate) rows: Vec<Row>,
     pub(crate) targets: Vec<Target>,
+    /// All that was measured, where the rows are only a part of it.
+    pub(crate) details: Option<Value>,
 }
 
 impl Report {
@@ -86,12 +98,32 @@ impl Report {
     fn missed(&self) -> impl Iterator<Item = (&Target, f64)> {
         self.targets.iter().filter_map(|target| {
             let number = self.measured(target)?;
-            let met = match target.bound {
-                Bound::AtMost(most) => number <= most,
-                Bound::RatioAtLeast(least) => number >= least,
-            };
-            (!met).then_some((target, number))
+            (!target.bound.is_met(number)).then_some((target, number))
         })
+    }
+
+    /// A table of the targets, each with what was measured and whether it is met.
+    pub(crate) fn verdicts(&self) -> String {
+        let mut text = String::from("| target | | measured | |\n|---|---|---:|---|\n");
+        for target in &self.targets {
+            let (name, unit) = &target.row;
+            let (bound, unit) = match target.bound {
+                Bound::AtMost(most) => (format!("at most {} {unit}", readable(most)), *unit),
+                Bound::RatioAtLeast(least) => {
+                    (format!("at most 1/{} of the peer's", readable(least)), "times less")
+                }
+            };
+            let measured = self.measured(target);
+            let verdict = match measured.map(|number| target.bound.is_met(number)) {
+                Some(true) => "pass",
+                Some(false) => "MISSED",
+                None => "not measured",
+            };
+            let measured = measured.map(|number| format!("{} {unit}", readable(number))).unwrap_or_default();
+            let cells = [name.as_str(), bound.trim(), measured.trim(), verdict];
+            text.extend(["| ", &cells.join(" | "), " |\n"]);
+        }
+        text
     }
 
     /// Whether a target is missed that holds on any machine.

@@ -1,26 +1,27 @@
 //! An API server with a fleet on it, and the controllers beside it.
 
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, ensure};
+use anyhow::Context as _;
 use berth_api::{ManagedCluster, Placement, PlacementDecision, crds};
 use berth_bed::{Bed, Companion};
-use futures::{StreamExt as _, TryStreamExt as _};
-use k8s_openapi::api::core::v1::Namespace;
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{Api, ObjectMeta, Patch, PatchParams, PostParams};
+use berth_sim::{Load, View, each};
+use futures::StreamExt as _;
+use kube::api::{Api, DeleteParams, ObjectMeta, Patch, PatchParams, PostParams};
+use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Client, ResourceExt as _};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::fleet::{self, Detail};
 use crate::process;
+use crate::report::progress;
 
-/// Writes under way at once, ours and those of the bare client: as many as the controllers have.
-const IN_FLIGHT: usize = 64;
-/// How long our kinds may take to be served.
-const SERVED: Duration = Duration::from_secs(30);
+/// The label that the bare client reacts to.
+const BARE_BEAT: &str = "bench.berth.dev/bare";
 /// The namespace of the bare client's writes.
 const BARE: &str = "bare";
 
@@ -28,6 +29,7 @@ const BARE: &str = "bare";
 pub(crate) struct Ground {
     pub(crate) bed: Bed,
     pub(crate) client: Client,
+    load: Load,
     pub(crate) controllers: Option<Companion>,
 }
 
@@ -35,57 +37,26 @@ impl Ground {
     /// A server with our definitions, the namespaces, the set, its bindings and so many clusters.
     pub(crate) async fn new(bed: Bed, clusters: usize) -> anyhow::Result<Self> {
         let client = bed.client();
-        let ground = Self { bed, client: client.clone(), controllers: None };
-        let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
-        for definition in crds() {
-            definitions.create(&PostParams::default(), &definition).await?;
-        }
-        let begun = Instant::now();
-        let probe: Api<Placement> = Api::all(client.clone());
-        while let Err(error) = probe.list_metadata(&kube::api::ListParams::default()).await {
-            ensure!(begun.elapsed() < SERVED, "Placements are not served: {error}");
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-        let namespaces: Api<Namespace> = Api::all(client.clone());
+        let load = Load::new(client.clone());
+        load.define(crds()).await?;
         let bindings: Vec<_> = fleet::bindings().collect();
         let named = bindings.iter().filter_map(|binding| binding.metadata.namespace.clone());
-        for name in named.chain([BARE.to_owned()]) {
-            let metadata = ObjectMeta { name: Some(name), ..ObjectMeta::default() };
-            namespaces
-                .create(&PostParams::default(), &Namespace { metadata, ..Namespace::default() })
-                .await?;
-        }
-        Api::all(client.clone()).create(&PostParams::default(), &fleet::set()).await?;
-        for binding in bindings {
-            let namespace = binding.namespace().unwrap_or_default();
-            Api::namespaced(client.clone(), &namespace).create(&PostParams::default(), &binding).await?;
-        }
-        let api: Api<ManagedCluster> = Api::all(client);
-        each(0..clusters, async |number| {
-            let mut cluster = fleet::cluster(number, Detail::Whole);
-            cluster.metadata = ObjectMeta {
-                name: cluster.metadata.name,
-                labels: cluster.metadata.labels,
-                ..ObjectMeta::default()
-            };
-            let made = api.create(&PostParams::default(), &cluster).await?;
-            let status = json!({"status": cluster.status});
-            api.patch_status(&made.name_any(), &PatchParams::default(), &Patch::Merge(status)).await?;
-            Ok(())
-        })
-        .await?;
+        load.namespaces(named.chain([BARE.to_owned()])).await?;
+        load.bind(&fleet::set(), bindings.into_iter()).await?;
+        let ground = Self { bed, client, load, controllers: None };
+        ground.add_clusters(0..clusters).await?;
         Ok(ground)
+    }
+
+    /// Makes the clusters of these numbers.
+    pub(crate) async fn add_clusters(&self, numbers: Range<usize>) -> anyhow::Result<()> {
+        let clusters = numbers.map(|number| fleet::cluster(number, Detail::Whole));
+        self.load.clusters(clusters, |made| progress(&format!("  {made} made"))).await
     }
 
     /// Makes placements.
     pub(crate) async fn place(&self, placements: impl Iterator<Item = Placement>) -> anyhow::Result<()> {
-        each(placements, async |placement: Placement| {
-            let api: Api<Placement> =
-                Api::namespaced(self.client.clone(), &placement.namespace().unwrap_or_default());
-            api.create(&PostParams::default(), &placement).await?;
-            Ok(())
-        })
-        .await
+        self.load.placements(placements).await
     }
 
     /// Starts the placement controller, or starts it again; how long it took until it worked comes back.
@@ -169,22 +140,48 @@ impl Ground {
         Ok(begun.elapsed())
     }
 
+    /// What a reaction takes a bare client that reads every cluster and answers a change of one with one write: from the
+    /// answer to the change until `view` shows the write.
+    pub(crate) async fn bare_reactions(&self, view: &View, count: usize) -> anyhow::Result<Vec<Duration>> {
+        let decisions: Api<PlacementDecision> = Api::namespaced(self.client.clone(), BARE);
+        let metadata = ObjectMeta {
+            name: Some("reaction".to_owned()),
+            namespace: Some(BARE.to_owned()),
+            ..ObjectMeta::default()
+        };
+        let slice = fleet::decision(&metadata, std::iter::empty());
+        let slice = decisions.create(&PostParams::default(), &slice).await?.name_any();
+        let (api, own, name) =
+            (Api::<ManagedCluster>::all(self.client.clone()), decisions.clone(), slice.clone());
+        let _reacting = AbortOnDropHandle::new(tokio::spawn(async move {
+            let mut events = std::pin::pin!(watcher(api, watcher::Config::default()));
+            while let Some(event) = events.next().await {
+                let Ok(Event::Apply(cluster)) = event else { continue };
+                let Some(beat) = cluster.labels().get(BARE_BEAT) else { continue };
+                let patch = json!({"status": {"decisions": [{"clusterName": beat, "reason": ""}]}});
+                // One that fails is missed by whoever waits for it.
+                let _ = own.patch_status(&name, &PatchParams::default(), &Patch::Merge(patch)).await;
+            }
+        }));
+        let mut took = Vec::new();
+        for number in 0..count {
+            let beat = format!("reaction-{number}");
+            let patch = json!({"metadata": {"labels": {BARE_BEAT: beat}}});
+            // The first is seen when the watch has begun, which nobody measures.
+            self.change(&fleet::name(0), patch).await?;
+            let begun = Instant::now();
+            view.until("a bare reaction", |state| state.names(&beat)).await?;
+            took.push(begun.elapsed());
+        }
+        self.change(&fleet::name(0), json!({"metadata": {"labels": {BARE_BEAT: Value::Null}}})).await?;
+        decisions.delete(&slice, &DeleteParams::default()).await?;
+        view.until("the bare slice is gone", |state| !state.names(&format!("reaction-{}", count - 1)))
+            .await?;
+        Ok(took)
+    }
+
     /// Changes a cluster; how long the server took to answer comes back.
     pub(crate) async fn change(&self, cluster: &str, patch: Value) -> anyhow::Result<Duration> {
-        let api: Api<ManagedCluster> = Api::all(self.client.clone());
-        let begun = Instant::now();
-        api.patch(cluster, &PatchParams::default(), &Patch::Merge(patch)).await?;
-        Ok(begun.elapsed())
+        self.load.change(cluster, patch).await
     }
-}
-
-/// Does something for each, some at a time.
-async fn each<T>(
-    items: impl IntoIterator<Item = T>,
-    work: impl AsyncFn(T) -> anyhow::Result<()>,
-) -> anyhow::Result<()> {
-    futures::stream::iter(items.into_iter().map(|item| work(item)))
-        .buffer_unordered(IN_FLIGHT)
-        .try_for_each(async |()| Ok(()))
-        .await
 }

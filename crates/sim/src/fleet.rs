@@ -1,4 +1,4 @@
-//! The generated fleet: objects as a hub has them, the same on every run.
+//! The standing fleet: objects as a hub has them, the same on every run, by which the engine is measured.
 //!
 //! Two thirds of the clusters match the measured predicate; a quarter carries a taint that is not tolerated, a
 //! quarter one that is. Names come in no order, as they do in life, so that nothing is sorted by chance.
@@ -16,20 +16,23 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
 };
 use k8s_openapi::jiff::Timestamp;
 
-pub(crate) const SET: &str = "fleet";
-pub(crate) const LABELS_PER_CLUSTER: usize = 20;
-pub(crate) const OTHER_PLACEMENTS: usize = 1000;
+/// The set of all clusters.
+pub const SET: &str = "fleet";
+/// How many labels a cluster has.
+pub const LABELS_PER_CLUSTER: usize = 20;
+/// How many placements there are beside the measured one.
+pub const OTHER_PLACEMENTS: usize = 1000;
 /// The taint that comes and goes.
-pub(crate) const MAINTENANCE: &str = "example.com/maintenance";
+pub const MAINTENANCE: &str = "example.com/maintenance";
 const NAMESPACES: usize = 50;
-const WANTED: i32 = 10;
+pub(crate) const WANTED: i32 = 10;
 const REGIONS: usize = 16;
 const EDGE: &str = "example.com/edge";
 const RESERVED: &str = "example.com/reserved";
 
 /// How much of a cluster is written.
-#[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Detail {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
     /// Twenty labels, ten claims (two with a value of their own), two taints.
     Facts,
     /// The same with conditions, capacity and version as agents report them; half of the clusters have a taint.
@@ -37,12 +40,12 @@ pub(crate) enum Detail {
 }
 
 /// The name of cluster `number`.
-pub(crate) fn name(number: usize) -> String {
+pub fn name(number: usize) -> String {
     format!("cluster-{:016x}", scrambled(number as u64))
 }
 
 /// Spreads small numbers over all of `u64`, each to one of its own.
-fn scrambled(number: u64) -> u64 {
+pub(crate) fn scrambled(number: u64) -> u64 {
     let mut bits = number.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     for shift in [30, 27, 31] {
         bits = (bits ^ (bits >> shift)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -51,7 +54,7 @@ fn scrambled(number: u64) -> u64 {
 }
 
 /// Cluster `number`.
-pub(crate) fn cluster(number: usize, detail: Detail) -> ManagedCluster {
+pub fn cluster(number: usize, detail: Detail) -> ManagedCluster {
     let name = name(number);
     let id = format!("{:016x}-{number:08x}", scrambled(!(number as u64)));
     let mut object = ManagedCluster {
@@ -154,7 +157,7 @@ fn region(number: usize) -> String {
     format!("region-{number:02}")
 }
 
-fn condition(kind: &str, reason: &str) -> Condition {
+pub(crate) fn condition(kind: &str, reason: &str) -> Condition {
     Condition {
         type_: kind.to_owned(),
         status: "True".to_owned(),
@@ -165,7 +168,7 @@ fn condition(kind: &str, reason: &str) -> Condition {
     }
 }
 
-fn time() -> Time {
+pub(crate) fn time() -> Time {
     Time(Timestamp::UNIX_EPOCH)
 }
 
@@ -174,25 +177,25 @@ fn taint(key: &str, value: &str, effect: TaintEffect) -> Taint {
 }
 
 /// The cluster with a taint that nobody tolerates.
-pub(crate) fn in_maintenance(mut cluster: ManagedCluster) -> ManagedCluster {
+pub fn in_maintenance(mut cluster: ManagedCluster) -> ManagedCluster {
     let taints = cluster.spec.get_or_insert_default().taints.get_or_insert_default();
     taints.push(taint(MAINTENANCE, "", TaintEffect::NoSelect));
     cluster
 }
 
 /// The cluster with a label changed that no placement looks at.
-pub(crate) fn relabelled(mut cluster: ManagedCluster, value: &str) -> ManagedCluster {
+pub fn relabelled(mut cluster: ManagedCluster, value: &str) -> ManagedCluster {
     cluster.metadata.labels.get_or_insert_default().insert("cost-center".to_owned(), value.to_owned());
     cluster
 }
 
 /// The set of all clusters, by their exclusive label.
-pub(crate) fn set() -> ManagedClusterSet {
+pub fn set() -> ManagedClusterSet {
     ManagedClusterSet::new(SET)
 }
 
 /// A binding of the set to every namespace.
-pub(crate) fn bindings() -> impl Iterator<Item = ManagedClusterSetBinding> {
+pub fn bindings() -> impl Iterator<Item = ManagedClusterSetBinding> {
     (0..NAMESPACES).map(|number| {
         let mut binding = ManagedClusterSetBinding::new(SET);
         binding.metadata.namespace = Some(namespace(number));
@@ -206,12 +209,12 @@ fn namespace(number: usize) -> String {
 }
 
 /// The placement that is measured: ten clusters of `vendor=OpenShift, env in (prod, staging)`.
-pub(crate) fn subject() -> Placement {
-    placement("subject".to_owned(), namespace(0), Some(production()), vec![tolerates(EDGE)])
+pub fn subject() -> Placement {
+    placement("subject".to_owned(), namespace(0), Some(by_labels(production())), vec![tolerates(EDGE)])
 }
 
 /// The others: five kinds of predicates, three kinds of tolerations, all over the namespaces.
-pub(crate) fn others() -> impl Iterator<Item = Placement> {
+pub fn others() -> impl Iterator<Item = Placement> {
     (0..OTHER_PLACEMENTS).map(|number| {
         let predicate = match number % 5 {
             0 => Some(production()),
@@ -228,7 +231,7 @@ pub(crate) fn others() -> impl Iterator<Item = Placement> {
             3 => vec![tolerates(EDGE), tolerates(RESERVED)],
             _ => vec![tolerates(EDGE)],
         };
-        placement(format!("other-{number:04}"), namespace(number), predicate, tolerations)
+        placement(format!("other-{number:04}"), namespace(number), predicate.map(by_labels), tolerations)
     })
 }
 
@@ -252,18 +255,20 @@ fn tolerates(key: &str) -> Toleration {
     Toleration { key: Some(key.to_owned()), operator: Some(TolerationOperator::Exists), ..Default::default() }
 }
 
-fn placement(
+fn by_labels(selector: LabelSelector) -> ClusterSelector {
+    ClusterSelector { label_selector: Some(selector), ..ClusterSelector::default() }
+}
+
+/// A placement of ten clusters.
+pub(crate) fn placement(
     name: String,
     namespace: String,
-    predicate: Option<LabelSelector>,
+    predicate: Option<ClusterSelector>,
     tolerations: Vec<Toleration>,
 ) -> Placement {
     let predicate = predicate.map(|selector| ClusterPredicate {
-        required_cluster_selector: Some(ClusterSelector {
-            label_selector: Some(selector),
-            ..Default::default()
-        }),
-        ..Default::default()
+        required_cluster_selector: Some(selector),
+        ..ClusterPredicate::default()
     });
     Placement {
         metadata: ObjectMeta { name: Some(name), namespace: Some(namespace), ..ObjectMeta::default() },
@@ -278,7 +283,7 @@ fn placement(
 }
 
 /// The PlacementDecision of a placement that selected `clusters`.
-pub(crate) fn decision(placement: &ObjectMeta, clusters: impl Iterator<Item = String>) -> PlacementDecision {
+pub fn decision(placement: &ObjectMeta, clusters: impl Iterator<Item = String>) -> PlacementDecision {
     let owner = placement.name.clone().unwrap_or_default();
     let decisions = clusters.map(|name| ClusterDecision { cluster_name: name, ..ClusterDecision::default() });
     PlacementDecision {

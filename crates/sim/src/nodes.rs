@@ -1,0 +1,103 @@
+//! Nodes with pods on them, and a watch on the pods that leave.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures::StreamExt as _;
+use k8s_openapi::api::core::v1::{Container, Node, Pod, PodSpec};
+use kube::api::{ObjectMeta, PartialObjectMeta};
+use kube::runtime::watcher::{self, Event, watcher};
+use kube::{Api, Client, ResourceExt as _};
+use tokio::sync::Notify;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::news::until;
+
+/// How long pods may take to leave.
+const PATIENCE: Duration = Duration::from_mins(10);
+
+/// The name of node `number`.
+pub fn node_name(number: usize) -> String {
+    format!("node-{number:05}")
+}
+
+/// Node `number`, with nothing against pods.
+pub fn node(number: usize) -> Node {
+    let metadata = ObjectMeta { name: Some(node_name(number)), ..ObjectMeta::default() };
+    Node { metadata, ..Node::default() }
+}
+
+/// Pod `number` of a node. There is no kubelet to end it, so it is gone once it is deleted.
+pub fn pod(namespace: &str, node: usize, number: usize) -> Pod {
+    let container =
+        Container { name: "main".to_owned(), image: Some("none".to_owned()), ..Container::default() };
+    Pod {
+        metadata: ObjectMeta {
+            name: Some(format!("{}-{number:03}", node_name(node))),
+            namespace: Some(namespace.to_owned()),
+            ..ObjectMeta::default()
+        },
+        spec: Some(PodSpec {
+            node_name: Some(node_name(node)),
+            termination_grace_period_seconds: Some(0),
+            containers: vec![container],
+            ..PodSpec::default()
+        }),
+        status: None,
+    }
+}
+
+/// When each pod was seen to be gone.
+pub struct Departures {
+    seen: Arc<Seen>,
+    _watch: AbortOnDropHandle<()>,
+}
+
+#[derive(Default)]
+struct Seen {
+    gone: Mutex<HashMap<String, Instant>>,
+    is_listed: Mutex<bool>,
+    news: Notify,
+}
+
+impl Departures {
+    /// Begins to watch a namespace.
+    pub fn new(client: Client, namespace: &str) -> Self {
+        let seen = Arc::new(Seen::default());
+        let told = Arc::clone(&seen);
+        let api: Api<PartialObjectMeta<Pod>> = Api::namespaced(client, namespace);
+        let watch = async move {
+            let mut events = std::pin::pin!(watcher(api, watcher::Config::default()));
+            while let Some(event) = events.next().await {
+                match event {
+                    Ok(Event::Delete(pod)) => {
+                        let mut gone = told.gone.lock().unwrap_or_else(PoisonError::into_inner);
+                        gone.insert(pod.name_any(), Instant::now());
+                    }
+                    Ok(Event::InitDone) => {
+                        *told.is_listed.lock().unwrap_or_else(PoisonError::into_inner) = true;
+                    }
+                    _ => continue,
+                }
+                told.news.notify_waiters();
+            }
+        };
+        Self { seen, _watch: AbortOnDropHandle::new(tokio::spawn(watch)) }
+    }
+
+    /// Waits until it watches.
+    pub async fn ready(&self) -> anyhow::Result<()> {
+        let is_listed = || *self.seen.is_listed.lock().unwrap_or_else(PoisonError::into_inner);
+        until(&self.seen.news, PATIENCE, "the pods are watched", is_listed).await
+    }
+
+    /// Waits until so many are gone, and tells when each of them was, the first one first.
+    pub async fn gone(&self, count: usize) -> anyhow::Result<Vec<Instant>> {
+        let gone = || self.seen.gone.lock().unwrap_or_else(PoisonError::into_inner);
+        until(&self.seen.news, PATIENCE, "all of them are gone", || gone().len() >= count).await?;
+        let mut moments: Vec<_> = gone().values().copied().collect();
+        moments.sort_unstable();
+        Ok(moments)
+    }
+}
