@@ -46,6 +46,17 @@ impl Random {
     }
 }
 
+/// The seed that `BERTH_SEED` names, to see a failure again, else a fresh one.
+///
+/// # Panics
+/// When that is no number.
+pub fn seed() -> u64 {
+    std::env::var("BERTH_SEED").map_or_else(
+        |_| fresh_seed(),
+        |text| text.parse().unwrap_or_else(|_| panic!("BERTH_SEED is not a number: {text:?}")),
+    )
+}
+
 /// A seed that nobody has tried: the time.
 pub fn fresh_seed() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_nanos() as u64 % 1_000_000_007)

@@ -22,9 +22,4 @@ mod server;
 mod vessel;
 mod witness;
 
-fn seed() -> u64 {
-    std::env::var("BERTH_SEED")
-        .ok()
-        .and_then(|seed| seed.parse().ok())
-        .unwrap_or_else(berth_tests::random::fresh_seed)
-}
+use berth_tests::random::seed;

@@ -22,19 +22,24 @@ impl Fleet {
     /// Grants to a namespace's service account `placement` what a role of these rules grants, and gives the binding's path.
     async fn grant(&self, role: &str, rule: Value) -> String {
         let name = format!("open-cluster-management:managedclusterset:{}", self.name(role));
-        let object = json!({
+        let account = json!({"kind": "ServiceAccount", "name": "placement", "namespace": self.namespace});
+        self.allow(&account, &name, &json!([rule])).await
+    }
+
+    /// Lets somebody do something everywhere, by a role and a binding of that name; gives the binding's path.
+    pub(crate) async fn allow(&self, subject: &Value, name: &str, rules: &Value) -> String {
+        let role = json!({
             "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
-            "metadata": {"name": name}, "rules": [rule],
+            "metadata": {"name": name}, "rules": rules,
         });
-        self.caller.post(&format!("{RBAC}/clusterroles"), &object).await.ok();
+        self.caller.post(&format!("{RBAC}/clusterroles"), &role).await.ok();
         let binding = json!({
-            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
-            "metadata": {"name": format!("{name}:placement")},
-            "subjects": [{"kind": "ServiceAccount", "name": "placement", "namespace": self.namespace}],
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": name},
+            "subjects": [subject],
             "roleRef": {"kind": "ClusterRole", "name": name, "apiGroup": "rbac.authorization.k8s.io"},
         });
         self.caller.post(&format!("{RBAC}/clusterrolebindings"), &binding).await.ok();
-        format!("{RBAC}/clusterrolebindings/{name}:placement")
+        format!("{RBAC}/clusterrolebindings/{name}")
     }
 }
 
@@ -50,7 +55,7 @@ fn may_bind(sets: &[String]) -> Value {
 }
 
 grounds! {
-    /// Upstream, end to end: "should bound a ManagedClusterSetBinding".
+    /// Upstream: e2e/managedclustersetbinding_test.go "should bound a ManagedClusterSetBinding".
     calm async fn a_binding_says_whether_its_set_is_there(fleet: &Fleet) {
         fleet.bind("blue").await;
         let path = fleet.binding_path("blue");

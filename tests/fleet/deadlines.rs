@@ -19,6 +19,7 @@ fn whole_second(time: Timestamp) -> Timestamp {
 
 grounds! {
     /// Not before its time, and as soon as it has come; and the placement says beforehand when that will be.
+    /// Upstream: triggers "the end of a toleration".
     calm async fn a_toleration_ends_at_its_moment(fleet: &Fleet) {
         fleet.bound_set("blue").await;
         fleet.add(Cluster::named("c2").of("blue")).await;
@@ -71,4 +72,49 @@ grounds! {
         fleet.edit("p", "tolerations: [{key: gone, operator: Exists, tolerationSeconds: 6000}]").await;
         fleet.selects("p", &["c1", "c2"]).await;
     }
+
+    /// A score counts until its end, and a placement that ranks by it moves then, not at the next occasion.
+    /// Upstream: defects "8".
+    /// Upstream: triggers "the end of a score".
+    calm async fn a_score_ends_at_its_moment(fleet: &Fleet) {
+        ends_with_its_score(fleet, "
+            numberOfClusters: 1
+            prioritizerPolicy:
+              mode: Exact
+              configurations: [{scoreCoordinate: {type: AddOn, addOn: {resourceName: demo, scoreName: demo}}}]
+        ", &["c1"]).await;
+    }
+
+    /// The same where only an expression looks at the score.
+    /// Upstream: defects "7", "8".
+    /// Upstream: triggers "the end of a score".
+    calm async fn a_score_in_an_expression_ends_at_its_moment(fleet: &Fleet) {
+        ends_with_its_score(fleet, r#"
+            predicates:
+            - requiredClusterSelector:
+                celSelector:
+                  celExpressions: ['managedCluster.scores("demo").filter(s, s.name == "demo").exists(e, e.value > 80)']
+        "#, &[]).await;
+    }
+}
+
+/// A placement of `c2`, which is best by its score, until that ends; and what it selects then.
+async fn ends_with_its_score(fleet: &Fleet, spec: &str, then: &[&str]) {
+    fleet.bound_set("blue").await;
+    fleet.add(Cluster::named("c1").of("blue")).await;
+    fleet.add(Cluster::named("c2").of("blue")).await;
+    let end = whole_second(Timestamp::now()) + SignedDuration::from_secs(5);
+    fleet.score("c2", 90, Some(end)).await;
+    fleet.place("p", spec).await;
+    let slices = fleet.selects("p", &["c2"]).await;
+    let version = text(&slices.0[0], "/metadata/resourceVersion");
+    let query = format!("placementdecisions?labelSelector={LABEL}%2Fplacement%3Dp&resourceVersion={version}");
+    let mut watch = fleet.caller.watch(&fleet.path("v1beta1", &query)).await;
+    let event = watch.next().await;
+    let seen = Timestamp::now();
+    let wanted: Vec<String> = then.iter().map(|name| fleet.name(name)).collect();
+    assert_eq!(clusters(&event["object"]), wanted, "{event}");
+    assert!(seen >= end, "left at {seen}, before {end}");
+    assert!(seen < end + LATE, "left at {seen}, long after {end}");
+    fleet.selects("p", then).await;
 }

@@ -24,6 +24,7 @@ grounds! {
     }
 
     /// A name too long for the label that decisions carry is a misconfiguration that is told.
+    /// Upstream: defects "12".
     calm async fn a_name_that_no_label_can_hold_is_told(fleet: &Fleet) {
         fleet.bound_set("blue").await;
         fleet.add_many("blue", 1).await;

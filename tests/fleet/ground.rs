@@ -4,14 +4,13 @@
 //! programs or definitions are not on this machine is skipped, in so many words.
 
 use std::{
-    fs,
     io::{self, Write as _},
     path::{Path, PathBuf},
     sync::{Arc, Once},
 };
 
 use berth_bed::{Bed, BedError, Companion, Kind, Shared, or_skip};
-use berth_tests::caller::{Caller, condition, documents, text};
+use berth_tests::definitions::install;
 use tokio::sync::Mutex;
 
 use crate::handle::{Fleet, GROUP};
@@ -24,9 +23,6 @@ pub(crate) const QUIET: &[&str] = &["--leader-elect=false", "--metrics-bind=127.
 
 /// All controllers but those that judge whether clusters can be reached: nobody renews leases here.
 pub(crate) const CALM: &str = "--controllers=*,-cluster-taint-controller,-cluster-lease-controller";
-
-/// Where definitions are served.
-const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
 /// Which API server, with which definitions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,31 +78,6 @@ impl Ground {
             return None;
         }
         Some(stock)
-    }
-}
-
-/// Applies every definition of a folder and waits until all are served.
-async fn install(bed: &Bed, folder: &Path) {
-    let caller = Caller::admin(bed);
-    let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    files.sort();
-    let mut names = Vec::new();
-    for file in files {
-        for document in documents(&fs::read_to_string(&file).unwrap()) {
-            let name = text(&document, "/metadata/name").to_owned();
-            let target = format!("{DEFINITIONS}/{name}?fieldManager=fleet&force=true");
-            caller.apply_to(&target, &document).await.ok();
-            names.push(name);
-        }
-    }
-    for name in names {
-        let established = |object: &_| condition(object, "Established")["status"] == "True";
-        let object = caller.until(&format!("{DEFINITIONS}/{name}"), "is established", established).await;
-        let (group, plural) = (text(&object, "/spec/group"), text(&object, "/spec/names/plural"));
-        for version in object["spec"]["versions"].as_array().unwrap() {
-            let target = format!("/apis/{group}/{}/{plural}?limit=1", version["name"].as_str().unwrap());
-            caller.until(&target, "is served", |list| list["items"].is_array()).await;
-        }
     }
 }
 
@@ -201,6 +172,16 @@ pub(crate) fn turn(ground: Ground, scenario: impl AsyncFnOnce(&mut Turn<'_>)) {
         let mut turn = Turn { bed: whole, fleet };
         scenario(&mut turn).await;
         *slot = Some(bed);
+    });
+}
+
+/// Runs a scenario on a bed that nobody has had before: what others leave behind falls due by itself, as leases do that nobody
+/// renews.
+pub(crate) fn fresh(ground: Ground, scenario: impl AsyncFnOnce(&mut Turn<'_>)) {
+    run(async {
+        let Some(mut bed) = ground.bed().await else { return };
+        let fleet = Fleet::new(&bed, ground).await;
+        scenario(&mut Turn { bed: &mut bed, fleet }).await;
     });
 }
 

@@ -12,7 +12,8 @@ decisionStrategy:
 ";
 
 grounds! {
-    /// Upstream: "Should update the decision group once clusters added/deleted".
+    /// Upstream: integration/placement/placement_test.go "Should update the decision group once clusters
+    /// added/deleted".
     calm async fn groups_follow_clusters_that_come_and_go(fleet: &Fleet) {
         fleet.bound_set("blue").await;
         let canary = |name| Cluster::named(name).of("blue").label("vendor", "openShift");

@@ -386,4 +386,12 @@ impl Fleet {
         let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name}});
         self.caller.post(&core(&self.namespace, "serviceaccounts"), &account).await.ok();
     }
+
+    /// Makes a service account of the namespace and gives its token.
+    pub(crate) async fn token(&self, account: &str) -> String {
+        self.account(account).await;
+        let request = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}});
+        let path = core(&self.namespace, &format!("serviceaccounts/{account}/token"));
+        text(&self.caller.post(&path, &request).await.ok(), "/status/token").to_owned()
+    }
 }

@@ -10,21 +10,21 @@ use crate::{
     handle::{Fleet, PATIENCE},
 };
 
-const AVAILABLE: &str = "ManagedClusterConditionAvailable";
-const UNREACHABLE: &str = "cluster.open-cluster-management.io/unreachable";
+pub(crate) const AVAILABLE: &str = "ManagedClusterConditionAvailable";
+pub(crate) const UNREACHABLE: &str = "cluster.open-cluster-management.io/unreachable";
 const UNAVAILABLE: &str = "cluster.open-cluster-management.io/unavailable";
 
 /// Five times the shortest lease.
 const GRACE: SignedDuration = SignedDuration::from_secs(5);
 
 impl Fleet {
-    fn lease_path(&self, cluster: &str) -> String {
+    pub(crate) fn lease_path(&self, cluster: &str) -> String {
         let home = self.name(cluster);
         format!("/apis/coordination.k8s.io/v1/namespaces/{home}/leases/managed-cluster-lease")
     }
 
     /// Waits until a cluster carries exactly these taints, and gives them.
-    async fn carries(&self, cluster: &str, keys: &[&str]) -> Vec<Value> {
+    pub(crate) async fn carries(&self, cluster: &str, keys: &[&str]) -> Vec<Value> {
         until(&format!("cluster {cluster} with taints {keys:?}"), PATIENCE, async || {
             let object = self.caller.get(&self.cluster_path(cluster)).await.ok();
             let taints = object["spec"]["taints"].as_array().cloned().unwrap_or_default();
@@ -35,7 +35,7 @@ impl Fleet {
     }
 
     /// Replaces what the agent says of its health, keeping what the hub says.
-    async fn agent_says(&self, cluster: &str, status: &str) {
+    pub(crate) async fn agent_says(&self, cluster: &str, status: &str) {
         let object = self.caller.get(&self.cluster_path(cluster)).await.ok();
         let said = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
         let mut conditions: Vec<Value> = said.into_iter().filter(|said| said["type"] != AVAILABLE).collect();
@@ -44,13 +44,13 @@ impl Fleet {
     }
 
     /// Renews a lease, now or with another time in it.
-    async fn renew(&self, cluster: &str, time: Timestamp) {
+    pub(crate) async fn renew(&self, cluster: &str, time: Timestamp) {
         let micros = Timestamp::from_microsecond(time.as_microsecond()).unwrap();
         let time = micros.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string();
         self.caller.merge(&self.lease_path(cluster), &json!({"spec": {"renewTime": time}})).await.ok();
     }
 
-    async fn is_unknown(&self, cluster: &str) -> Value {
+    pub(crate) async fn is_unknown(&self, cluster: &str) -> Value {
         let object = self
             .until(&self.cluster_path(cluster), "is of unknown availability", |object| {
                 condition(object, AVAILABLE)["status"] == "Unknown"
@@ -61,7 +61,7 @@ impl Fleet {
 }
 
 grounds! {
-    /// Upstream, end to end: "Should update taints automatically".
+    /// Upstream: e2e/registration_taint_update_test.go "Should update taints automatically".
     health async fn taints_follow_the_availability_of_a_cluster(fleet: &Fleet) {
         fleet.add(Cluster::named("c1")).await;
         let [unreachable] = &fleet.carries("c1", &[UNREACHABLE]).await[..] else { unreachable!() };
@@ -108,9 +108,11 @@ grounds! {
         fleet.carries("c2", &[]).await;
     }
 
-    /// Upstream: "ManagedCluster taint should be updated automatically", "managed cluster lease should be updated
-    /// constantly", "managed cluster available condition should be recovered after its lease update is recovered" and
+    /// Upstream: integration/registration/taint_add_test.go "ManagedCluster taint should be updated automatically".
+    /// Upstream: integration/registration/managedcluster_lease_test.go "managed cluster lease should be updated
+    /// constantly", "managed cluster available condition should be recovered after its lease update is recovered",
     /// "should use a short lease duration".
+    /// Upstream: triggers "the end of a lease".
     health async fn a_cluster_that_stops_renewing_its_lease_is_unreachable(fleet: &Fleet) {
         fleet.bound_set("blue").await;
         for name in ["silent", "steady"] {
@@ -165,7 +167,8 @@ grounds! {
         fleet.carries("c1", &[UNREACHABLE]).await;
     }
 
-    /// Upstream: "managed cluster available condition should be recovered after the cluster is restored".
+    /// Upstream: integration/registration/managedcluster_lease_test.go "managed cluster available condition should be
+    /// recovered after the cluster is restored".
     health async fn a_cluster_that_the_hub_never_let_in_has_no_lease(fleet: &Fleet) {
         fleet.home("stranger").await;
         fleet.home("guest").await;
@@ -180,7 +183,7 @@ grounds! {
         assert_eq!(condition(&guest, AVAILABLE)["status"], "True");
     }
 
-    /// Upstream: "clock sync condition should work".
+    /// Upstream: integration/registration/managedcluster_lease_test.go "clock sync condition should work".
     health async fn a_clock_that_is_wrong_is_noticed(fleet: &Fleet) {
         const CLOCK: &str = "ManagedClusterConditionClockSynced";
         fleet.home("c1").await;

@@ -3,7 +3,10 @@
 use std::{path::Path, time::Instant};
 
 use berth_bed::{Companion, or_skip};
-use berth_tests::{caller::text, waiting::until};
+use berth_tests::{
+    caller::{condition, text},
+    waiting::until,
+};
 use serde_json::Value;
 
 use crate::{
@@ -13,6 +16,7 @@ use crate::{
     metrics::Metrics,
     passage::Passage,
     slices::{LABEL, clusters},
+    witness::{Witness, named_kubeconfig},
 };
 
 /// How long others wait for a leader that is silent, in seconds; the usual fifteen would only be more of the same.
@@ -21,11 +25,16 @@ const LEASE_SECONDS: u64 = 4;
 /// Room for a busy machine, beyond the lease and one attempt.
 const SLACK_SECONDS: u64 = 4;
 
-/// Two replicas that stand for one Lease.
+/// As whom the replicas act: the API server knows them apart.
+const FIRST: &str = "replica-a";
+const SECOND: &str = "replica-b";
+
+/// Two replicas that stand for one Lease, and somebody who sees what each writes.
 struct Replicas {
     leader: Companion,
     standby: Companion,
     lease: String,
+    witness: Witness,
 }
 
 impl Replicas {
@@ -48,14 +57,32 @@ impl Replicas {
             "--metrics-bind=127.0.0.1:0",
             CALM,
         ];
-        let leader = Companion::berth_with(turn.bed, kubeconfig, "replica-a", "run", &flags).await;
-        let leader = or_skip(leader)?;
+        let witness = Witness::call(&turn.fleet).await;
+        let start = async |name: &'static str, kubeconfig: &Path| {
+            let kubeconfig = named_kubeconfig(turn.bed, kubeconfig, name, &["system:masters"]);
+            or_skip(Companion::berth_with(turn.bed, &kubeconfig, name, "run", &flags).await)
+        };
+        let leader = start(FIRST, kubeconfig).await?;
         leads(&leader).await;
-        let standby = or_skip(turn.run("replica-b", &flags).await)?;
+        let standby = start(SECOND, turn.bed.kubeconfig()).await?;
         assert!(!Metrics::of(&standby).await.leads());
         let namespace = &turn.fleet.namespace;
         let lease = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/fleet");
-        Some(Self { leader, standby, lease })
+        Some(Self { leader, standby, lease, witness })
+    }
+
+    /// Who wrote, in the order in which the API server was asked to: each once for as long as nobody else did.
+    fn terms(&self, fleet: &Fleet) -> Vec<String> {
+        let mut terms = self.witness.writers(fleet);
+        terms.retain(|writer| [FIRST, SECOND].contains(&writer.as_str()));
+        terms.dedup();
+        terms
+    }
+
+    /// Ends both, and lets go of whatever is in the way of others.
+    async fn end(self, fleet: &Fleet) {
+        drop((self.leader, self.standby));
+        self.witness.dismiss(fleet).await;
     }
 }
 
@@ -74,6 +101,26 @@ async fn stage(fleet: &Fleet) {
     }
     fleet.place("p", "numberOfClusters: 1").await;
     fleet.selects("p", &["c1"]).await;
+}
+
+/// What a leader wrote when it had nothing left to write: the placement, its set and its binding say what they are.
+async fn written(fleet: &Fleet, leader: &Companion) -> u64 {
+    fleet.set_counts("blue", 3).await;
+    fleet
+        .until(&fleet.binding_path("blue"), "is bound", |binding| {
+            condition(binding, "Bound")["status"] == "True"
+        })
+        .await;
+    // An answer that we have seen the effect of may still be on its way to the one who asked.
+    let mut last = None;
+    until("the leader resting", PATIENCE, async || {
+        let metrics = Metrics::of(leader).await;
+        let now = (metrics.writes(), metrics.sum("berth_waiting", &[]));
+        let rests = now.0 > 0 && now.1 == 0 && last == Some(now);
+        last = Some(now);
+        if rests { Ok(now.0) } else { Err(format!("{now:?}")) }
+    })
+    .await
 }
 
 /// Makes a cluster unfit for the placement.
@@ -130,6 +177,8 @@ grounds! {
         fleet.selects("p", &["c3"]).await;
         let metrics = Metrics::of(&replicas.leader).await;
         assert!(!metrics.leads() && metrics.writes() == 0, "{metrics:?}");
+        assert_eq!(replicas.terms(fleet), [FIRST, SECOND]);
+        replicas.end(fleet).await;
     }
 
     /// A leader that ends cleanly lets go of the lease: nobody waits for it to expire.
@@ -143,6 +192,8 @@ grounds! {
         fleet.selects("p", &["c2"]).await;
         let took = begun.elapsed();
         assert!(took.as_secs() < LEASE_SECONDS - 1, "took over after {took:?}");
+        assert_eq!(replicas.terms(fleet), [FIRST, SECOND]);
+        replicas.end(fleet).await;
     }
 
     /// A leader that is cut off goes on running, and has stopped acting by the time another begins; what it had under way
@@ -152,8 +203,7 @@ grounds! {
         let Some(replicas) = Replicas::start_by(turn, passage.kubeconfig()).await else { return };
         let fleet = &turn.fleet;
         stage(fleet).await;
-        let before = Metrics::of(&replicas.leader).await.writes();
-        assert!(before > 0, "the leader wrote what there is");
+        let before = written(fleet, &replicas.leader).await;
         let mut selected = follow(fleet).await;
         passage.cut();
         shun(fleet, "c1").await;
@@ -179,6 +229,8 @@ grounds! {
         fleet.remove("c1").await;
         sentinel.passes().await;
         assert_eq!(fleet.slices("p").await.versions(), slices.versions());
+        assert_eq!(replicas.terms(fleet), [FIRST, SECOND]);
+        replicas.end(fleet).await;
     }
 
     /// A leader that is paused for longer than its lease finds, when it wakes, that it leads no more, and writes nothing.
@@ -186,8 +238,7 @@ grounds! {
         let Some(mut replicas) = Replicas::start(turn).await else { return };
         let fleet = &turn.fleet;
         stage(fleet).await;
-        let before = Metrics::of(&replicas.leader).await.writes();
-        assert!(before > 0, "the leader wrote what there is");
+        let before = written(fleet, &replicas.leader).await;
         let mut selected = follow(fleet).await;
 
         replicas.leader.pause().unwrap();
@@ -211,6 +262,7 @@ grounds! {
         let metrics = Metrics::of(&replicas.leader).await;
         assert_eq!(metrics.writes(), before, "{metrics:?}");
         fleet.selects("p", &["c3"]).await;
+        assert_eq!(replicas.terms(fleet), [FIRST, SECOND]);
 
         // It is as good a standby as any.
         replicas.standby.kill();
@@ -219,5 +271,7 @@ grounds! {
         shun(fleet, "c3").await;
         assert_eq!(selected().await, [fleet.name("c1")]);
         leads(&replicas.leader).await;
+        assert_eq!(replicas.terms(fleet), [FIRST, SECOND, FIRST]);
+        replicas.end(fleet).await;
     }
 }

@@ -8,6 +8,7 @@ const DISABLED: &str = "cluster.open-cluster-management.io/experimental-scheduli
 
 grounds! {
     /// Decisions that somebody edits are put right: clusters, labels, and whose they are.
+    /// Upstream: triggers "PlacementDecision".
     calm async fn decisions_that_others_edit_are_put_right(fleet: &Fleet) {
         fleet.bound_set("blue").await;
         fleet.add_many("blue", 3).await;

@@ -8,6 +8,7 @@ use crate::{
     ground::{QUIET, Turn, grounds},
     handle::Fleet,
     metrics::Metrics,
+    passage::Passage,
     slices::{LABEL, clusters},
 };
 
@@ -33,6 +34,9 @@ async fn reaches(deadline: Timestamp) {
     tokio::time::sleep(left.try_into().unwrap_or_default()).await;
 }
 
+/// Writes for the sentinel's own slice: made and filled, emptied, filled, made and filled again.
+const SENTINELS: u64 = 6;
+
 /// Slices written by these controllers.
 async fn slices_written(controllers: &berth_bed::Companion) -> u64 {
     let metrics = Metrics::of(controllers).await;
@@ -48,7 +52,12 @@ grounds! {
         let written = slices_written(&controllers).await;
         assert!(Timestamp::now() < deadline, "the machine is too slow for this scenario");
         turn.bed.kill();
+        let lost = Timestamp::now();
         reaches(deadline + SignedDuration::from_millis(500)).await;
+        if turn.fleet.ground == Ground::Hub {
+            // Once for long: every wait between attempts has grown to its longest by then.
+            reaches(lost + SignedDuration::from_mins(1)).await;
+        }
         assert!(controllers.ended().is_none(), "a lost API server is waited for");
         turn.start_server().await;
         turn.fleet.selects("limited", &["c2"]).await;
@@ -56,9 +65,7 @@ grounds! {
         let fleet = &turn.fleet;
         assert_eq!(fleet.slices("forever").await.versions(), before.versions(), "no decision is touched");
         fleet.selects("limited", &["c2"]).await;
-        // The sentinel's own slice: made and filled, emptied, filled, made and filled again.
-        let sentinels = 6;
-        let done = slices_written(&controllers).await - written - sentinels;
+        let done = slices_written(&controllers).await - written - SENTINELS;
         assert_eq!(done, 1, "acted so many times");
     }
 
@@ -81,5 +88,52 @@ grounds! {
         let after = turn.fleet.selects("limited", &["c2"]).await;
         let last = &event["object"]["metadata"]["resourceVersion"];
         assert_eq!(after.0[0]["metadata"]["resourceVersion"], *last, "written again");
+    }
+
+    /// The API server stands, and what it keeps its data in is gone while a deadline passes: nothing is lost, and what fell
+    /// due is done once. The hub keeps its own data; what becomes of it then is told by the scenarios above.
+    turn async fn a_store_that_crashes_costs_nothing(turn: &mut Turn<'_>) {
+        let Some(mut controllers) = berth_bed::or_skip(turn.run("storeless", QUIET).await) else { return };
+        let deadline = stage(&turn.fleet, 5).await;
+        let before = turn.fleet.slices("forever").await;
+        let written = slices_written(&controllers).await;
+        assert!(Timestamp::now() < deadline, "the machine is too slow for this scenario");
+        if !turn.bed.kill_store() {
+            return;
+        }
+        reaches(deadline + SignedDuration::from_secs(2)).await;
+        assert!(controllers.ended().is_none(), "a lost store is waited for");
+        turn.bed.start_store().unwrap();
+        turn.start_server().await;
+        let fleet = &turn.fleet;
+        fleet.selects("limited", &["c2"]).await;
+        fleet.sentinel().await.passes().await;
+        fleet.selects("limited", &["c2"]).await;
+        assert_eq!(fleet.slices("forever").await.versions(), before.versions(), "no decision is touched");
+        let done = slices_written(&controllers).await - written - SENTINELS;
+        assert_eq!(done, 1, "acted so many times");
+    }
+
+    /// While there is no server it is looked for, less and less often, and nothing is given up.
+    turn async fn a_lost_server_is_waited_for_with_patience(turn: &mut Turn<'_>) {
+        let passage = Passage::open(turn.bed).await;
+        let started = berth_bed::Companion::berth_with(turn.bed, passage.kubeconfig(), "patient", "run", QUIET).await;
+        let Some(mut controllers) = berth_bed::or_skip(started) else { return };
+        stage(&turn.fleet, 600).await;
+        let before = turn.fleet.slices("forever").await;
+        turn.bed.kill();
+        let callers = passage.callers();
+        let lost = Timestamp::now();
+        reaches(lost + SignedDuration::from_secs(10)).await;
+        let calls = passage.callers() - callers;
+        // A watch for each of ten kinds that waits 50 ms at first and then ever longer comes seven times or so.
+        assert!(calls > 0, "nobody looked for the server");
+        assert!(calls < 300, "{calls} attempts in ten seconds");
+        assert!(controllers.ended().is_none());
+        turn.start_server().await;
+        let fleet = &turn.fleet;
+        fleet.add(Cluster::named("c3").of("blue")).await;
+        fleet.selects("forever", &["c1", "c2", "c3"]).await;
+        assert_eq!(before.0.len(), 1);
     }
 }

@@ -3,6 +3,10 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use berth_bed::Bed;
@@ -18,6 +22,7 @@ use tokio::{
 pub(crate) struct Passage {
     kubeconfig: PathBuf,
     is_cut: watch::Sender<bool>,
+    callers: Arc<AtomicU64>,
     porter: JoinHandle<()>,
 }
 
@@ -31,8 +36,11 @@ impl Passage {
         assert!(text.contains(bed.url()), "{text}");
         fs::write(&kubeconfig, text.replace(bed.url(), &format!("https://127.0.0.1:{port}"))).unwrap();
         let (is_cut, cut) = watch::channel(false);
+        let callers = Arc::new(AtomicU64::new(0));
+        let count = Arc::clone(&callers);
         let porter = tokio::spawn(async move {
             while let Ok((near, _)) = listener.accept().await {
+                count.fetch_add(1, Ordering::Relaxed);
                 let (server, cut) = (server.clone(), cut.clone());
                 tokio::spawn(async move {
                     let Ok(far) = TcpStream::connect(server).await else { return };
@@ -41,11 +49,16 @@ impl Passage {
                 });
             }
         });
-        Self { kubeconfig, is_cut, porter }
+        Self { kubeconfig, is_cut, callers, porter }
     }
 
     pub(crate) fn kubeconfig(&self) -> &Path {
         &self.kubeconfig
+    }
+
+    /// How many connections were asked for so far.
+    pub(crate) fn callers(&self) -> u64 {
+        self.callers.load(Ordering::Relaxed)
     }
 
     pub(crate) fn cut(&self) {

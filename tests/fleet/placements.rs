@@ -13,7 +13,8 @@ fn among_ours(fleet: &Fleet, rest: &str) -> String {
 }
 
 grounds! {
-    /// Upstream: "Should re-create placementdecisions successfully once placementdecisions are deleted".
+    /// Upstream: integration/placement/placement_test.go "Should re-create placementdecisions successfully once
+    /// placementdecisions are deleted".
     calm async fn decisions_that_are_deleted_come_back(fleet: &Fleet) {
         fleet.bound_set("blue").await;
         fleet.add_many("blue", 5).await;
@@ -29,7 +30,8 @@ grounds! {
         fleet.groups("p", &[("", 5)]).await;
     }
 
-    /// Upstream: "Should re-create placementdecisions successfully once selected clusters are terminating".
+    /// Upstream: integration/placement/placement_test.go "Should re-create placementdecisions successfully once
+    /// selected clusters are terminating".
     calm async fn a_cluster_on_its_way_out_is_not_selected(fleet: &Fleet) {
         fleet.bound_set("blue").await;
         fleet.add_many("blue", 5).await;
@@ -44,7 +46,8 @@ grounds! {
         fleet.holds("p", 4, 1).await;
     }
 
-    /// Upstream: "Should create empty placementdecision when no cluster selected".
+    /// Upstream: integration/placement/placement_test.go "Should create empty placementdecision when no cluster
+    /// selected".
     calm async fn a_placement_without_clusters_has_one_empty_slice(fleet: &Fleet) {
         fleet.place("p", "{}").await;
         let slices = fleet.holds("p", 0, 1).await;
@@ -56,7 +59,7 @@ grounds! {
         assert_eq!(said["message"], "Placement configurations check pass");
     }
 
-    /// Upstream: "Should create multiple placementdecisions once scheduled".
+    /// Upstream: integration/placement/placement_test.go "Should create multiple placementdecisions once scheduled".
     calm async fn more_than_a_hundred_clusters_take_several_slices(fleet: &Fleet) {
         fleet.bound_set("blue").await;
         fleet.add_many("blue", 101).await;
@@ -68,7 +71,9 @@ grounds! {
         fleet.is_satisfied("p").await;
     }
 
-    /// Upstream: "Should schedule placement successfully once spec.ClusterSets changes".
+    /// Upstream: integration/placement/placement_test.go "Should schedule placement successfully once spec.ClusterSets
+    /// changes".
+    /// Upstream: triggers "Placement".
     calm async fn naming_a_set_narrows_the_choice(fleet: &Fleet) {
         fleet.bound_set("blue").await;
         fleet.bound_set("red").await;
@@ -80,7 +85,8 @@ grounds! {
         fleet.selects("p", &["blue1", "blue2"]).await;
     }
 
-    /// Upstream: "Should schedule successfully once spec.NumberOfClusters is reduced".
+    /// Upstream: integration/placement/placement_test.go "Should schedule successfully once spec.NumberOfClusters is
+    /// reduced".
     calm async fn fewer_are_selected_when_fewer_are_asked_for(fleet: &Fleet) {
         fleet.bound_set("blue").await;
         fleet.add_many("blue", 5).await;
@@ -92,7 +98,8 @@ grounds! {
         fleet.is_satisfied("p").await;
     }
 
-    /// Upstream: "Should schedule successfully once spec.NumberOfClusters is increased".
+    /// Upstream: integration/placement/placement_test.go "Should schedule successfully once spec.NumberOfClusters is
+    /// increased".
     calm async fn more_are_selected_when_more_are_asked_for(fleet: &Fleet) {
         fleet.bound_set("blue").await;
         fleet.add_many("blue", 10).await;
@@ -104,7 +111,7 @@ grounds! {
         fleet.is_satisfied("p").await;
     }
 
-    /// Upstream: "Should schedule successfully once MisConfigured is fixed".
+    /// Upstream: integration/placement/placement_test.go "Should schedule successfully once MisConfigured is fixed".
     calm async fn a_misconfigured_placement_works_once_it_is_fixed(fleet: &Fleet) {
         fleet.bound_set("blue").await;
         fleet.add_many("blue", 1).await;
@@ -118,7 +125,7 @@ grounds! {
         fleet.is_satisfied("p").await;
     }
 
-    /// Upstream: "Should be satisfied once new clusters are added".
+    /// Upstream: integration/placement/placement_test.go "Should be satisfied once new clusters are added".
     calm async fn clusters_that_join_satisfy_a_placement(fleet: &Fleet) {
         fleet.bound_set("blue").await;
         fleet.add_many("blue", 5).await;
@@ -132,7 +139,9 @@ grounds! {
         fleet.is_satisfied("p").await;
     }
 
-    /// Upstream: "Should schedule successfully once clusters belong to labelselector clusterset are added/deleted".
+    /// Upstream: integration/placement/placement_test.go "Should schedule successfully once clusters belong to
+    /// labelselector clusterset are added/deleted".
+    /// Upstream: triggers "ManagedCluster".
     calm async fn clusters_come_and_go_in_a_set_by_label(fleet: &Fleet) {
         fleet.set_by_label("blue", "vendor", &fleet.namespace).await;
         fleet.bind("blue").await;
@@ -155,8 +164,8 @@ grounds! {
         assert_eq!(said["message"], format!("All ManagedClusterSets [{}] have no member ManagedCluster", fleet.name("blue")));
     }
 
-    /// Upstream: "Should schedule successfully once clusters belong to global(empty labelselector) clusterset are
-    /// added/deleted)".
+    /// Upstream: integration/placement/placement_test.go "Should schedule successfully once clusters belong to
+    /// global(empty labelselector) clusterset are added/deleted)".
     calm async fn clusters_come_and_go_in_a_set_of_all_clusters(fleet: &Fleet) {
         fleet.set_of("all", &json!({"selectorType": "LabelSelector", "labelSelector": {}})).await;
         fleet.bind("all").await;
@@ -172,7 +181,7 @@ grounds! {
         fleet.selects("p", &[]).await;
     }
 
-    /// Upstream: "Should schedule successfully once new clusterset is bound".
+    /// Upstream: integration/placement/placement_test.go "Should schedule successfully once new clusterset is bound".
     calm async fn a_set_that_is_bound_later_is_used(fleet: &Fleet) {
         fleet.bound_set("blue").await;
         fleet.add_many("blue", 5).await;
@@ -184,7 +193,8 @@ grounds! {
         fleet.misses("p", 2).await;
     }
 
-    /// Upstream: "Should schedule successfully once new labelselector clusterset is bound".
+    /// Upstream: integration/placement/placement_test.go "Should schedule successfully once new labelselector
+    /// clusterset is bound".
     calm async fn a_set_by_label_that_is_bound_later_is_used(fleet: &Fleet) {
         let (one, other) = (fleet.name("openShift"), fleet.name("IKS"));
         fleet.set_by_label("blue", "vendor", &one).await;
@@ -199,7 +209,9 @@ grounds! {
         fleet.is_satisfied("p").await;
     }
 
-    /// Upstream: "Should schedule successfully once a clusterset deleted/added".
+    /// Upstream: integration/placement/placement_test.go "Should schedule successfully once a clusterset
+    /// deleted/added".
+    /// Upstream: triggers "ManagedClusterSet".
     calm async fn a_set_that_goes_takes_its_clusters_and_brings_them_back(fleet: &Fleet) {
         fleet.bound_set("blue").await;
         fleet.add_many("blue", 5).await;
@@ -214,7 +226,8 @@ grounds! {
         fleet.misses("p", 5).await;
     }
 
-    /// Upstream: "Should schedule successfully once a labelselector clusterset deleted/added".
+    /// Upstream: integration/placement/placement_test.go "Should schedule successfully once a labelselector clusterset
+    /// deleted/added".
     calm async fn a_set_by_label_that_goes_takes_its_clusters_and_brings_them_back(fleet: &Fleet) {
         let (one, other) = (fleet.name("openShift"), fleet.name("IKS"));
         fleet.set_by_label("blue", "vendor", &one).await;
@@ -233,7 +246,9 @@ grounds! {
         fleet.selects("p", &[]).await;
     }
 
-    /// Upstream: "Should schedule successfully once a clustersetbinding deleted/added".
+    /// Upstream: integration/placement/placement_test.go "Should schedule successfully once a clustersetbinding
+    /// deleted/added".
+    /// Upstream: triggers "ManagedClusterSetBinding".
     calm async fn a_binding_that_goes_takes_its_clusters_and_brings_them_back(fleet: &Fleet) {
         fleet.bound_set("blue").await;
         fleet.add_many("blue", 5).await;
@@ -257,7 +272,8 @@ grounds! {
         assert_eq!(said["message"], "None of ManagedClusterSets [elsewhere,nowhere] is bound to placement namespace");
     }
 
-    /// Upstream, end to end: "Should schedule successfully".
+    /// Upstream: e2e/placement_test.go "Should schedule successfully".
+    /// Upstream: e2e/placement_test.go "Should support v1beta1 placement".
     calm async fn a_placement_from_its_first_decision_to_its_end(fleet: &Fleet) {
         let tolerant = "tolerations: [{key: cluster.open-cluster-management.io/unreachable}]";
         fleet.bound_set("blue").await;
@@ -288,7 +304,7 @@ grounds! {
         assert!(fleet.slices("p").await.0.is_empty());
     }
 
-    /// Upstream, end to end: "Should delete placementdecision successfully".
+    /// Upstream: e2e/placement_test.go "Should delete placementdecision successfully".
     calm async fn slices_that_are_too_many_go(fleet: &Fleet) {
         fleet.bound_set("blue").await;
         fleet.add_many("blue", 102).await;

@@ -23,7 +23,8 @@ async fn two_clouds(fleet: &Fleet) {
 }
 
 grounds! {
-    /// Upstream: "Should schedule placement successfully once spec.Predicates LabelSelector changes".
+    /// Upstream: integration/placement/predicate_test.go "Should schedule placement successfully once spec.Predicates
+    /// LabelSelector changes".
     calm async fn labels_select(fleet: &Fleet) {
         two_clouds(fleet).await;
         fleet.edit("p", &only("labelSelector: {matchLabels: {cloud: Amazon}}")).await;
@@ -33,7 +34,8 @@ grounds! {
         fleet.selects("p", &["azure1", "azure2"]).await;
     }
 
-    /// Upstream: "Should schedule placement successfully once spec.Predicates ClaimSelector changes".
+    /// Upstream: integration/placement/predicate_test.go "Should schedule placement successfully once spec.Predicates
+    /// ClaimSelector changes".
     calm async fn claims_select(fleet: &Fleet) {
         two_clouds(fleet).await;
         let claims = |cloud| only(&format!("claimSelector: {{matchExpressions: [{{key: cloud, operator: In, values: [{cloud}]}}]}}"));
@@ -46,7 +48,8 @@ grounds! {
         fleet.selects("p", &["azure2"]).await;
     }
 
-    /// Upstream: "Should schedule placement successfully once spec.Predicates CelSelector changes".
+    /// Upstream: integration/placement/predicate_test.go "Should schedule placement successfully once spec.Predicates
+    /// CelSelector changes".
     calm async fn expressions_select(fleet: &Fleet) {
         fleet.bound_set("blue").await;
         fleet.add_many("blue", 2).await;
@@ -63,6 +66,8 @@ grounds! {
     }
 
     /// A score that only an expression looks at moves its placement when it changes, comes or goes.
+    /// Upstream: defects "7".
+    /// Upstream: triggers "AddOnPlacementScore of an expression".
     calm async fn a_score_in_an_expression_moves_its_placement(fleet: &Fleet) {
         fleet.bound_set("blue").await;
         fleet.add_many("blue", 3).await;

@@ -41,15 +41,15 @@ async fn foreign_decision(fleet: &Fleet, name: &str, cluster: &str) {
 }
 
 grounds! {
-    /// Upstream: "Should schedule successfully with default SchedulePolicy".
+    /// Upstream: integration/placement/prioritizer_test.go "Should schedule successfully with default SchedulePolicy".
     calm async fn by_default_equals_are_taken_in_the_order_of_names(fleet: &Fleet) {
         three_of_means(fleet).await;
         fleet.place("p", "numberOfClusters: 2").await;
         fleet.selects("p", &["c1", "c2"]).await;
     }
 
-    /// Upstream: "Should schedule successfully based on SchedulePolicy ResourceAllocatableCPU &
-    /// ResourceAllocatableMemory".
+    /// Upstream: integration/placement/prioritizer_test.go "Should schedule successfully based on SchedulePolicy
+    /// ResourceAllocatableCPU & ResourceAllocatableMemory".
     calm async fn means_that_can_be_had_decide(fleet: &Fleet) {
         three_of_means(fleet).await;
         fleet.place("p", &policy("Exact", &[("ResourceAllocatableCPU", 1), ("ResourceAllocatableMemory", 1)])).await;
@@ -59,7 +59,8 @@ grounds! {
         fleet.event("p", "ScoreUpdate", &format!("{one}:0 {two}:0 {three}:83 ")).await;
     }
 
-    /// Upstream: "Should keep steady successfully even placementdecisions' balance and cluster situation changes".
+    /// Upstream: integration/placement/prioritizer_test.go "Should keep steady successfully even placementdecisions'
+    /// balance and cluster situation changes".
     calm async fn what_was_decided_stays_where_steadiness_weighs_most(fleet: &Fleet) {
         three_of_means(fleet).await;
         let weights = [("Steady", 3), ("ResourceAllocatableCPU", 1), ("ResourceAllocatableMemory", 1)];
@@ -75,7 +76,8 @@ grounds! {
         assert_eq!(foreign["status"]["decisions"][0]["clusterName"], fleet.name("c2"));
     }
 
-    /// Upstream: "Should schedule successfully based on SchedulePolicy balance".
+    /// Upstream: integration/placement/prioritizer_test.go "Should schedule successfully based on SchedulePolicy
+    /// balance".
     calm async fn clusters_that_others_use_are_avoided(fleet: &Fleet) {
         three_of_means(fleet).await;
         foreign_decision(fleet, "foreign-1", "c1").await;
@@ -87,7 +89,8 @@ grounds! {
         fleet.selects("p", &["c2", "c3"]).await;
     }
 
-    /// Upstream: "Should re-schedule successfully once a new cluster with resources added/deleted".
+    /// Upstream: integration/placement/prioritizer_test.go "Should re-schedule successfully once a new cluster with
+    /// resources added/deleted".
     calm async fn a_better_cluster_takes_the_place_of_another(fleet: &Fleet) {
         three_of_means(fleet).await;
         fleet.place("p", &policy("Exact", &[("ResourceAllocatableCPU", 1), ("ResourceAllocatableMemory", 1)])).await;
@@ -98,7 +101,7 @@ grounds! {
         fleet.selects("p", &["c1", "c3"]).await;
     }
 
-    /// Upstream: "Should schedule successfully based on AddOnPlacementScore".
+    /// Upstream: integration/placement/prioritizer_test.go "Should schedule successfully based on AddOnPlacementScore".
     calm async fn scores_decide(fleet: &Fleet) {
         fleet.bound_set("blue").await;
         fleet.add_many("blue", 3).await;
@@ -109,7 +112,9 @@ grounds! {
         fleet.selects("p", &["blue2", "blue3"]).await;
     }
 
-    /// Upstream: "Should reschedule every ResyncInterval and update desicion when AddOnPlacementScore changes".
+    /// Upstream: integration/placement/prioritizer_test.go "Should reschedule every ResyncInterval and update desicion
+    /// when AddOnPlacementScore changes".
+    /// Upstream: triggers "AddOnPlacementScore of a prioritizer".
     calm async fn scores_that_appear_and_change_move_a_placement(fleet: &Fleet) {
         fleet.bound_set("blue").await;
         fleet.add_many("blue", 3).await;
@@ -124,6 +129,8 @@ grounds! {
     }
 
     /// A score counts until its time is over, and its end is acted on when it comes.
+    /// Upstream: defects "8".
+    /// Upstream: triggers "the end of a score".
     calm async fn a_score_that_expires_counts_no_more(fleet: &Fleet) {
         fleet.bound_set("blue").await;
         fleet.add_many("blue", 2).await;

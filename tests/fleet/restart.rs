@@ -3,19 +3,22 @@
 use std::collections::BTreeMap;
 
 use berth_bed::Companion;
-use berth_tests::{caller::text, waiting::until};
+use berth_tests::{
+    caller::{condition, text},
+    waiting::until,
+};
 use futures::future::join_all;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
 use crate::{
     cluster::{Cluster, taint},
-    ground::{ALONE, Turn, grounds},
+    ground::{ALONE, Ground, QUIET, Turn, grounds},
     handle::{Fleet, GROUP, PATIENCE},
     metrics::Metrics,
 };
 
-/// Placements of each kind.
+/// Placements of the small fleet, which has something of everything.
 const PLACEMENTS: usize = 20;
 
 /// Every object of the fleet with its version, over the whole server.
@@ -95,35 +98,100 @@ async fn stage(fleet: &Fleet) {
     join_all((0..PLACEMENTS).map(place)).await;
 }
 
+/// A large fleet: so many clusters, and as many placements of ten clusters each.
+async fn crowd(fleet: &Fleet, count: usize) {
+    fleet.bound_set("blue").await;
+    let numbers: Vec<usize> = (0..count).collect();
+    for chunk in numbers.chunks(50) {
+        let add = |number: &usize| {
+            let cluster = Cluster::named(&format!("c{number:04}")).of("blue").available("True");
+            fleet.add(cluster.label("zone", &format!("z{}", number % 20)))
+        };
+        join_all(chunk.iter().map(add)).await;
+    }
+    for chunk in numbers.chunks(50) {
+        let place = async |number: &usize| {
+            let zone = json!({"labelSelector": {"matchLabels": {"zone": format!("z{}", number % 20)}}});
+            let spec = json!({"numberOfClusters": 10, "predicates": [{"requiredClusterSelector": zone}]});
+            fleet.try_place(&format!("p{number:04}"), &spec).await.ok();
+        };
+        join_all(chunk.iter().map(place)).await;
+    }
+}
+
+/// Stops or kills the controllers and starts them again, three times: nothing is written.
+async fn restarts_write_nothing(fleet: &Fleet, controllers: &mut Companion, placements: usize) {
+    let mut before = versions(fleet).await;
+    for is_clean in [true, false, true] {
+        if is_clean {
+            controllers.stop().await.unwrap();
+        } else {
+            controllers.kill();
+        }
+        if before != versions(fleet).await {
+            // Writes of before were still under way.
+            before = versions(fleet).await;
+        }
+        let revision = revision(fleet).await;
+        controllers.start().await.unwrap();
+        let metrics = have_decided(controllers, placements).await;
+        assert_eq!(metrics.writes(), 0, "written: {metrics:?}");
+        assert_eq!(metrics.sum("berth_events_total", &[]), 0, "recorded: {metrics:?}");
+        let after = versions(fleet).await;
+        let changed: Vec<_> =
+            after.iter().filter(|(key, version)| before.get(*key) != Some(version)).collect();
+        assert!(changed.is_empty() && after.len() == before.len(), "changed: {changed:?}");
+        if fleet.ground == Ground::Hub {
+            // Nobody else writes here: no revision has moved, of whatever object.
+            assert_eq!(self::revision(fleet).await, revision);
+        }
+    }
+}
+
+/// How far the server has come.
+async fn revision(fleet: &Fleet) -> String {
+    let list = fleet.caller.get("/api/v1/namespaces?limit=1").await.ok();
+    text(&list, "/metadata/resourceVersion").to_owned()
+}
+
+async fn placements_there(fleet: &Fleet) -> usize {
+    let placements = fleet.caller.get(&format!("{GROUP}/v1beta1/placements")).await.ok();
+    placements["items"].as_array().unwrap().len()
+}
+
 grounds! {
     /// Stopped or killed and started again over an unchanged fleet, the controllers write nothing.
-    turn async fn an_unchanged_fleet_is_not_written(turn: &mut Turn<'_>) {
+    fresh async fn an_unchanged_fleet_is_not_written(turn: &mut Turn<'_>) {
         let Some(mut controllers) = berth_bed::or_skip(turn.run("restarted", ALONE).await) else { return };
         let fleet = &turn.fleet;
         stage(fleet).await;
-        let placements = fleet.caller.get(&format!("{GROUP}/v1beta1/placements")).await.ok();
-        let placements = placements["items"].as_array().unwrap().len();
+        let placements = placements_there(fleet).await;
         assert!(placements >= PLACEMENTS);
         for number in 0..PLACEMENTS {
             let path = fleet.placement_path(&format!("p{number:03}"));
             fleet.until(&path, "is decided", |placement| placement["status"]["conditions"].is_array()).await;
         }
         have_decided(&controllers, placements).await;
+        restarts_write_nothing(fleet, &mut controllers, placements).await;
+    }
 
-        let mut before = versions(fleet).await;
-        for is_clean in [true, false, true] {
-            if is_clean { controllers.stop().await.unwrap() } else { controllers.kill() }
-            if before != versions(fleet).await {
-                // Writes of before were still under way.
-                before = versions(fleet).await;
-            }
-            controllers.start().await.unwrap();
-            let metrics = have_decided(&controllers, placements).await;
-            assert_eq!(metrics.writes(), 0, "written: {metrics:?}");
-            assert_eq!(metrics.sum("berth_events_total", &[]), 0, "recorded: {metrics:?}");
-            let after = versions(fleet).await;
-            let changed: Vec<_> = after.iter().filter(|(key, version)| before.get(*key) != Some(version)).collect();
-            assert!(changed.is_empty() && after.len() == before.len(), "changed: {changed:?}");
-        }
+    /// The same with a thousand placements over a thousand clusters on the hub, and fewer elsewhere.
+    turn async fn an_unchanged_fleet_of_a_thousand_is_not_written(turn: &mut Turn<'_>) {
+        let count = if turn.fleet.ground == Ground::Hub { 1000 } else { 150 };
+        let Some(mut controllers) = berth_bed::or_skip(turn.run("thousand", QUIET).await) else { return };
+        let fleet = &turn.fleet;
+        crowd(fleet, count).await;
+        let all = fleet.path("v1beta1", "placements");
+        until("every placement being satisfied", PATIENCE * 3, async || {
+            let list = fleet.caller.get(&all).await.ok();
+            let items = list["items"].as_array().unwrap();
+            let done = items.iter().filter(|placement| {
+                condition(placement, "PlacementSatisfied")["status"].is_string()
+            }).count();
+            if done == count { Ok(()) } else { Err(format!("{done} of {count}")) }
+        }).await;
+        let placements = placements_there(fleet).await;
+        have_decided(&controllers, placements).await;
+        restarts_write_nothing(fleet, &mut controllers, placements).await;
     }
 }

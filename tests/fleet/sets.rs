@@ -12,7 +12,7 @@ use crate::{
 
 impl Fleet {
     /// Waits until a set says how many clusters it has.
-    async fn set_counts(&self, set: &str, count: usize) {
+    pub(crate) async fn set_counts(&self, set: &str, count: usize) {
         let (status, reason, message) = match count {
             0 => ("True", "NoClusterMatched", "No ManagedCluster selected".to_owned()),
             count => ("False", "ClustersSelected", format!("{count} ManagedClusters selected")),
@@ -34,8 +34,8 @@ fn selector(set: &Value) -> &Value {
 }
 
 grounds! {
-    /// Upstream: "should create empty cluster set and keep it synced successfully" and "should create legacy cluster set
-    /// and keep it synced successfully".
+    /// Upstream: integration/registration/managedclusterset_test.go "should create empty cluster set and keep it synced
+    /// successfully", "should create legacy cluster set and keep it synced successfully".
     calm async fn a_set_counts_the_clusters_that_were_put_into_it(fleet: &Fleet) {
         fleet.set("blue").await;
         fleet.set("red").await;
@@ -51,7 +51,8 @@ grounds! {
         fleet.set_counts("blue", 0).await;
     }
 
-    /// Upstream: "should create labelSelector cluster set and keep it synced successfully".
+    /// Upstream: integration/registration/managedclusterset_test.go "should create labelSelector cluster set and keep
+    /// it synced successfully".
     calm async fn a_set_by_label_counts_the_clusters_that_carry_it(fleet: &Fleet) {
         fleet.set_by_label("blue", "color", &fleet.namespace).await;
         fleet.set_counts("blue", 0).await;
@@ -70,7 +71,8 @@ grounds! {
         fleet.set_counts("blue", 0).await;
     }
 
-    /// Upstream: "should create global cluster set and keep it synced successfully".
+    /// Upstream: integration/registration/managedclusterset_test.go "should create global cluster set and keep it
+    /// synced successfully".
     calm async fn a_set_of_all_clusters_counts_all(fleet: &Fleet) {
         fleet.set_of("all", &json!({"selectorType": "LabelSelector", "labelSelector": {}})).await;
         fleet.add(Cluster::named("c1")).await;
@@ -81,10 +83,12 @@ grounds! {
         }).await;
     }
 
-    /// Upstream: "should create DefaultManagedClusterSet successfully", "should recreate DefaultManagedClusterSet
-    /// successfully after deleted", "should create GlobalManagedClusterSet successfully", "should reconcile
-    /// GlobalManagedClusterSet successfully if it changed", "should not change users labels/annotations in
-    /// GlobalManagedClusterSet", "should recreate GlobalManagedClusterSet successfully after deleted".
+    /// Upstream: integration/registration/default_managedclusterset_controller_test.go "should create
+    /// DefaultManagedClusterSet successfully", "should recreate DefaultManagedClusterSet successfully after deleted".
+    /// Upstream: integration/registration/global_managedclusterset_controller_test.go "should create
+    /// GlobalManagedClusterSet successfully", "should reconcile GlobalManagedClusterSet successfully if it changed",
+    /// "should not change users labels/annotations in GlobalManagedClusterSet", "should recreate
+    /// GlobalManagedClusterSet successfully after deleted".
     calm async fn the_standard_sets_are_there_and_heal(fleet: &Fleet) {
         let exclusive = |set: &Value| selector(set)["selectorType"] == "ExclusiveClusterSetLabel";
         let everybody = |set: &Value| {

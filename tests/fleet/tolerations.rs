@@ -10,7 +10,7 @@ use crate::{
 };
 
 grounds! {
-    /// Upstream: "Should schedule successfully when taint/toleration matches".
+    /// Upstream: integration/placement/toleration_test.go "Should schedule successfully when taint/toleration matches".
     calm async fn tainted_clusters_are_selected_where_that_is_tolerated(fleet: &Fleet) {
         let now = Timestamp::now();
         fleet.bound_set("blue").await;
@@ -25,7 +25,7 @@ grounds! {
         fleet.misses("p", 1).await;
     }
 
-    /// Upstream: "Should schedule when taint/toleration effect matches".
+    /// Upstream: integration/placement/toleration_test.go "Should schedule when taint/toleration effect matches".
     calm async fn effects_matter(fleet: &Fleet) {
         let now = Timestamp::now();
         fleet.bound_set("blue").await;
@@ -57,7 +57,7 @@ grounds! {
         fleet.selects("p", &["c3"]).await;
     }
 
-    /// Upstream: "Should reschedule when expire TolerationSeconds".
+    /// Upstream: integration/placement/toleration_test.go "Should reschedule when expire TolerationSeconds".
     calm async fn limited_tolerations_end_one_after_another(fleet: &Fleet) {
         fleet.bound_set("blue").await;
         for name in ["c1", "c2", "c3", "c4"] {

@@ -1,0 +1,297 @@
+//! The whole life of an installation: put over what was there, used, broken, mended, taken away.
+
+use std::{collections::BTreeSet, fs, path::Path, process::Output};
+
+use berth_tests::{
+    caller::{condition, documents, text},
+    waiting::{PATIENCE, until},
+};
+use serde_json::{Value, json};
+
+use crate::{
+    ground::{GROUP, Ground, project, run},
+    pod::Pod,
+};
+
+/// What a check told, and with which exit code.
+fn told(output: &Output) -> (Option<i32>, String) {
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    (output.status.code(), String::from_utf8(output.stdout.clone()).unwrap())
+}
+
+/// Lets every Deployment say that its pods are ready: nobody else does here.
+async fn all_ready(ground: &Ground, objects: &[Value]) {
+    for deployment in objects.iter().filter(|object| object["kind"] == "Deployment") {
+        let path = path_of(deployment);
+        let generation = ground.caller.get(&path).await.ok()["metadata"]["generation"].clone();
+        let status = json!({"status": {
+            "observedGeneration": generation, "replicas": 2, "readyReplicas": 2, "updatedReplicas": 2,
+        }});
+        ground.caller.merge(&format!("{path}/status"), &status).await.ok();
+    }
+}
+
+fn path_of(object: &Value) -> String {
+    let version = text(object, "/apiVersion");
+    let root = if version.contains('/') { "/apis" } else { "/api" };
+    let place = object["metadata"]["namespace"].as_str().map(|name| format!("/namespaces/{name}"));
+    let plural = format!("{}s", text(object, "/kind").to_lowercase());
+    format!("{root}/{version}{}/{plural}/{}", place.unwrap_or_default(), text(object, "/metadata/name"))
+}
+
+/// The version of each object: equal if nothing was written.
+async fn versions(ground: &Ground, objects: &[Value]) -> Vec<String> {
+    let mut versions = Vec::new();
+    for object in objects {
+        let found = ground.caller.get(&path_of(object)).await.ok();
+        versions.push(format!("{} {}", path_of(object), text(&found, "/metadata/resourceVersion")));
+    }
+    versions
+}
+
+/// The definitions of an earlier day: ours without a field that users have come to rely on since.
+fn older() -> Vec<Value> {
+    let mut all = Vec::new();
+    for entry in fs::read_dir(project().join("deploy/crds")).unwrap() {
+        let mut definition = documents(&fs::read_to_string(entry.unwrap().path()).unwrap()).remove(0);
+        if definition["spec"]["names"]["kind"] == "Placement" {
+            let schema = &mut definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"];
+            schema["spec"]["properties"].as_object_mut().unwrap().remove("antiAffinity").unwrap();
+        }
+        all.push(definition);
+    }
+    all
+}
+
+/// The stock definitions, where they are.
+fn stock() -> Option<Vec<Value>> {
+    let folder = project().join("../shared/crds");
+    let mut all = Vec::new();
+    for entry in fs::read_dir(folder).ok()? {
+        all.extend(documents(&fs::read_to_string(entry.ok()?.path()).unwrap()));
+    }
+    Some(all)
+}
+
+fn as_list(objects: &[Value]) -> String {
+    json!({"apiVersion": "v1", "kind": "List", "items": objects}).to_string()
+}
+
+/// What a team has before anything is upgraded.
+async fn fleet(ground: &Ground) {
+    ground.namespace("team").await;
+    let spec = json!({"clusterSelector": {"selectorType": "ExclusiveClusterSetLabel"}});
+    ground.make("v1beta2", None, "ManagedClusterSet", "blue", spec).await;
+    ground
+        .make("v1beta2", Some("team"), "ManagedClusterSetBinding", "blue", json!({"clusterSet": "blue"}))
+        .await;
+    ground.make("v1", None, "ManagedCluster", "c1", json!({"hubAcceptsClient": true})).await;
+    let label = json!({"metadata": {"labels": {"cluster.open-cluster-management.io/clusterset": "blue"}}});
+    ground.caller.merge(&format!("{GROUP}/v1/managedclusters/c1"), &label).await.ok();
+    ground.make("v1beta1", Some("team"), "Placement", "web", json!({"numberOfClusters": 1})).await;
+}
+
+const CALM: &str = "*,-cluster-lease-controller,-cluster-taint-controller";
+
+/// From definitions of before to nothing but what users made.
+async fn life(ground: &Ground, before: &[Value]) {
+    ground.kubectl(&["apply", "-f", "-"], &as_list(before));
+    ground.served().await;
+    fleet(ground).await;
+    let placement = format!("{GROUP}/v1beta1/namespaces/team/placements/web");
+    let uid = ground.caller.get(&placement).await.ok()["metadata"]["uid"].clone();
+
+    let flags = ["--controllers", CALM, "--without-webhooks"];
+    let install = [&["install"], &flags[..]].concat();
+    let check = [&["install", "--check"], &flags[..]].concat();
+    let (code, lines) = told(&ground.berth(&check));
+    assert_eq!(code, Some(1), "{lines}");
+    let found = |wanted: &str, lines: &str| assert!(lines.contains(wanted), "{wanted} is not in: {lines}");
+    found("older      CustomResourceDefinition placements.cluster.open-cluster-management.io", &lines);
+    found("v1beta1 spec.antiAffinity: missing\n", &lines);
+    found("missing    Namespace berth-system\n", &lines);
+    found("missing    ClusterRole berth:placement-controller\n", &lines);
+
+    // Over what was applied before, one way and the other, and again: nothing is left to change.
+    let printed = ground.print(&install);
+    assert_eq!(printed, ground.print(&install), "the same flags print the same bytes");
+    ground.kubectl(&["apply", "--server-side", "--validate=strict", "-f", "-"], &printed);
+    ground.kubectl(&["apply", "--validate=strict", "-f", "-"], &printed);
+    let objects = documents(&printed);
+    let before = versions(ground, &objects).await;
+    ground.kubectl(&["apply", "-f", "-"], &printed);
+    assert_eq!(versions(ground, &objects).await, before);
+    ground.kubectl(
+        &["apply", "--server-side", "--force-conflicts", "-f", "-"],
+        &ground.print(&[&install[..], &["-o", "json"]].concat()),
+    );
+    assert_eq!(
+        ground.caller.get(&placement).await.ok()["metadata"]["uid"],
+        uid,
+        "objects outlive an upgrade"
+    );
+
+    let (code, lines) = told(&ground.berth(&check));
+    assert_eq!(code, Some(1));
+    found("not ready  Deployment berth-system/berth-controllers: 0 of 2 pods are ready\n", &lines);
+    assert_eq!(lines.lines().count(), 2, "{lines}");
+    all_ready(ground, &objects).await;
+    let (code, lines) = told(&ground.berth(&check));
+    assert_eq!((code, &lines[..12]), (Some(0), "all is well:"), "{lines}");
+
+    let deployment = objects.iter().find(|object| object["kind"] == "Deployment").unwrap();
+    let Some(mut pod) = Pod::start(ground, "controllers", deployment).await else { return };
+    let is_satisfied = |placement: &Value| condition(placement, "PlacementSatisfied")["status"] == "True";
+    ground.caller.until(&placement, "is satisfied", is_satisfied).await;
+    // A field that the definitions of before did not have.
+    let anti = json!({"spec": {"antiAffinity": {"topologyKey": "region", "topologyKeyType": "Label"}}});
+    let edited = ground.caller.merge(&placement, &anti).await.ok();
+    assert_eq!(edited["spec"]["antiAffinity"], anti["spec"]["antiAffinity"]);
+
+    broken(ground, &check, &printed, &objects).await;
+    pod.process.stop().await.unwrap();
+    gone(ground, &flags, &objects).await;
+    assert_eq!(ground.caller.get(&placement).await.ok()["metadata"]["uid"], uid);
+}
+
+/// What was broken is told with its place, and applying mends it.
+async fn broken(ground: &Ground, check: &[&str], printed: &str, objects: &[Value]) {
+    let role = "/apis/rbac.authorization.k8s.io/v1/clusterroles/berth:rbac-binding-controller";
+    let more = json!({"rules": [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]});
+    ground.caller.merge(role, &more).await.ok();
+    ground.kubectl(&["delete", "clusterrolebinding", "berth:placement-controller"], "");
+    ground.kubectl(&["scale", "-n", "berth-system", "deployment/berth-controllers", "--replicas=1"], "");
+    ground.kubectl(
+        &["set", "image", "-n", "berth-system", "deployment/berth-controllers", "berth=elsewhere"],
+        "",
+    );
+    let (code, lines) = told(&ground.berth(check));
+    assert_eq!(code, Some(1));
+    for wanted in [
+        "missing    ClusterRoleBinding berth:placement-controller\n",
+        "different  ClusterRole berth:rbac-binding-controller\n             rules: wanted [",
+        "different  Deployment berth-system/berth-controllers\n             spec.replicas: wanted 2, found 1\n",
+        "             spec.template.spec.containers[berth].image: wanted \"berth:",
+        ", found \"elsewhere\"\n",
+    ] {
+        assert!(lines.contains(wanted), "{wanted:?} is not in: {lines}");
+    }
+    assert!(lines.contains("\n3 of "), "{lines}");
+    ground.kubectl(&["apply", "--server-side", "--force-conflicts", "-f", "-"], printed);
+    all_ready(ground, objects).await;
+    let (code, lines) = told(&ground.berth(check));
+    assert_eq!(code, Some(0), "{lines}");
+}
+
+/// Everything goes but what users made, and nothing waits for anything.
+async fn gone(ground: &Ground, flags: &[&str], objects: &[Value]) {
+    let removal = ground.print(&[&["uninstall"], flags].concat());
+    assert!(
+        !removal.contains("CustomResourceDefinition") && !removal.contains("kind: Namespace"),
+        "{removal}"
+    );
+    ground.kubectl(&["delete", "--ignore-not-found", "--timeout=60s", "-f", "-"], &removal);
+    for object in objects {
+        let code = ground.caller.get(&path_of(object)).await.code;
+        let stays = ["Namespace", "CustomResourceDefinition"].contains(&text(object, "/kind"));
+        assert_eq!(code, if stays { 200 } else { 404 }, "{}", path_of(object));
+    }
+    // Nothing of ours is left in the namespace either: no lease, no secret.
+    for kind in [
+        "/apis/coordination.k8s.io/v1/namespaces/berth-system/leases",
+        "/api/v1/namespaces/berth-system/secrets",
+    ] {
+        assert_eq!(ground.caller.get(kind).await.ok()["items"], json!([]), "{kind}");
+    }
+    for kind in [
+        "v1/managedclusters",
+        "v1beta2/managedclustersets",
+        "v1beta1/placements",
+        "v1beta1/placementdecisions",
+    ] {
+        let list = ground.caller.get(&format!("{GROUP}/{kind}")).await.ok();
+        let items = list["items"].as_array().unwrap();
+        assert!(!items.is_empty(), "{kind} are users' and stay");
+        for item in items {
+            assert!(item["metadata"]["finalizers"].is_null(), "{item}");
+            assert!(item["metadata"]["deletionTimestamp"].is_null(), "{item}");
+        }
+    }
+}
+
+#[test]
+fn an_installation_goes_over_our_older_definitions_and_goes_away_again() {
+    run(async {
+        let Some(ground) = Ground::new().await else { return };
+        life(&ground, &older()).await;
+        kustomize(&ground).await;
+        blocked(&ground).await;
+    });
+}
+
+#[test]
+fn an_installation_goes_over_the_stock_definitions_and_goes_away_again() {
+    let Some(stock) = stock() else {
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), "skipped: the stock definitions are not beside this checkout");
+        return;
+    };
+    run(async {
+        let Some(ground) = Ground::new().await else { return };
+        life(&ground, &stock).await;
+    });
+}
+
+/// Tokens of pods last an hour, and kubelets renew the file before.
+#[test]
+fn a_token_that_was_renewed_is_used() {
+    run(async {
+        let Some(ground) = Ground::new().await else { return };
+        let objects = ground.install(&["--without-webhooks"]).await;
+        let deployment = objects.iter().find(|object| object["kind"] == "Deployment").unwrap();
+        let Some(mut pod) = Pod::start(&ground, "renewed", deployment).await else { return };
+        let tokens =
+            || ground.ledger().of(&pod.user).map(|asked| asked.credential.clone()).collect::<BTreeSet<_>>();
+        assert_eq!(tokens().len(), 1, "one token so far");
+        pod.renew_token(&ground).await;
+        // It looks at the file once a minute; the Lease is renewed all the time.
+        until("a request with the other token", 2 * PATIENCE, async || match tokens().len() {
+            1 => Err("the first is still in use".to_owned()),
+            _ => Ok(()),
+        })
+        .await;
+        pod.process.stop().await.unwrap();
+    });
+}
+
+/// The base for kustomize is what `berth install` prints.
+async fn kustomize(ground: &Ground) {
+    let deploy = project().join("deploy");
+    ground.kubectl(&["apply", "--server-side", "--force-conflicts", "-k", path(&deploy)], "");
+    let objects = documents(&ground.print(&["install"]));
+    all_ready(ground, &objects).await;
+    let (code, lines) = told(&ground.berth(&["install", "--check"]));
+    assert_eq!(code, Some(0), "{lines}");
+    // Nobody serves monitors here, and that is told.
+    let (code, lines) = told(&ground.berth(&["install", "--check", "--service-monitor"]));
+    let monitor = "missing    ServiceMonitor berth-system/berth-metrics: the server does not serve monitoring.coreos.com/v1";
+    assert!(code == Some(1) && lines.contains(monitor), "{lines}");
+}
+
+/// A webhook that nobody answers for keeps Placements out, and no longer once it is uninstalled.
+async fn blocked(ground: &Ground) {
+    let placements = format!("{GROUP}/v1beta1/namespaces/team/placements");
+    let placement = json!({
+        "apiVersion": "cluster.open-cluster-management.io/v1beta1", "kind": "Placement",
+        "metadata": {"name": "late"}, "spec": {},
+    });
+    let refused = ground.caller.post(&placements, &placement).await;
+    assert_eq!(refused.code, 500, "{refused:?}");
+    assert!(text(&refused.body, "/message").contains("failed calling webhook"), "{refused:?}");
+    gone(ground, &[], &documents(&ground.print(&["install"]))).await;
+    ground.caller.post(&placements, &placement).await.ok();
+}
+
+fn path(path: &Path) -> &str {
+    path.to_str().unwrap()
+}

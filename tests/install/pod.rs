@@ -1,0 +1,99 @@
+//! A pod without a kubelet: the binary with a Deployment's arguments, and the files of its service account where they belong.
+//!
+//! The files appear in a mount namespace of the process alone, by way of `unshare`: so the binary finds the API server as it
+//! does in a cluster, by the environment and the files, and the machine's own folders stay as they are.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use berth_bed::{BedError, Companion, or_skip};
+use berth_tests::caller::text;
+use serde_json::{Value, json};
+
+use crate::ground::Ground;
+
+/// Puts the folder of the account where a kubelet would, and becomes the program with nothing else in its environment.
+const ENTER: &str = r#"mount -t tmpfs none /run
+mkdir -p /run/secrets/kubernetes.io/serviceaccount
+mount --bind "$1" /run/secrets/kubernetes.io/serviceaccount
+export KUBERNETES_SERVICE_HOST="$2" KUBERNETES_SERVICE_PORT="$3"
+shift 3
+exec env -u KUBECONFIG -u HOME -u XDG_DATA_HOME "$@""#;
+
+pub(crate) struct Pod {
+    pub(crate) process: Companion,
+    pub(crate) user: String,
+    /// The files of its account.
+    folder: PathBuf,
+    /// The namespace and the name of its account.
+    account: (String, String),
+}
+
+impl Pod {
+    /// Starts one pod of a Deployment; nothing where processes cannot have mounts of their own. `name` is that of its log.
+    pub(crate) async fn start(ground: &Ground, name: &'static str, deployment: &Value) -> Option<Self> {
+        or_skip(can_unshare())?;
+        let namespace = text(deployment, "/metadata/namespace");
+        let spec = &deployment["spec"]["template"]["spec"];
+        let account = text(spec, "/serviceAccountName");
+        let folder = ground.folder.path().join(name);
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("ca.crt"), &ground.bed.admin_identity().authority).unwrap();
+        fs::write(folder.join("namespace"), namespace).unwrap();
+        fs::write(folder.join("token"), token(ground, namespace, account).await).unwrap();
+        let (host, port) = ground.bed.url().strip_prefix("https://").unwrap().split_once(':').unwrap();
+        let berth = or_skip(berth_bed::berth())?;
+        let mut line: Vec<String> =
+            ["--mount", "--propagation=private", "sh", "-e", "-c", ENTER, "pod"].map(str::to_owned).into();
+        line.extend([
+            folder.display().to_string(),
+            host.to_owned(),
+            port.to_owned(),
+            berth.display().to_string(),
+        ]);
+        let container = &spec["containers"][0];
+        line.extend(
+            container["args"].as_array().unwrap().iter().map(|arg| on_loopback(arg.as_str().unwrap())),
+        );
+        let process = Companion::announced(&ground.bed, name, "unshare".into(), line).await.unwrap();
+        let user = format!("system:serviceaccount:{namespace}:{account}");
+        Some(Self { process, user, folder, account: (namespace.to_owned(), account.to_owned()) })
+    }
+
+    /// Puts another token in the place of the first, as a kubelet does before one runs out.
+    pub(crate) async fn renew_token(&self, ground: &Ground) {
+        let (namespace, account) = &self.account;
+        let fresh = self.folder.join("token.fresh");
+        fs::write(&fresh, token(ground, namespace, account).await).unwrap();
+        fs::rename(fresh, self.folder.join("token")).unwrap();
+    }
+}
+
+/// A pod has an address of its own, and its ports are free. Here every server is on loopback, on any port.
+fn on_loopback(argument: &str) -> String {
+    match argument.split_once("=0.0.0.0:") {
+        Some((flag, _)) => format!("{flag}=127.0.0.1:0"),
+        None => argument.to_owned(),
+    }
+}
+
+/// A token of an account, as a kubelet asks for it.
+async fn token(ground: &Ground, namespace: &str, account: &str) -> String {
+    let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token");
+    let request = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}});
+    text(&ground.caller.post(&path, &request).await.ok(), "/status/token").to_owned()
+}
+
+fn can_unshare() -> Result<(), BedError> {
+    let tried = Command::new("unshare").args(["--mount", "mount", "-t", "tmpfs", "none", "/run"]).output();
+    if tried.is_ok_and(|output| output.status.success()) && Path::new("/var/run/.").exists() {
+        return Ok(());
+    }
+    Err(BedError::Absent {
+        what: "a mount namespace for a pod".to_owned(),
+        remedy: "run as root, with unshare of util-linux",
+    })
+}
