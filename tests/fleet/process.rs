@@ -76,6 +76,10 @@ grounds! {
         let fleet = &turn.fleet;
         fleet.bound_set("blue").await;
         fleet.add_many("blue", 120).await;
+        // Clusters and placements are told by different watches: only a placement made after this is decided on all.
+        fleet.until(&fleet.set_path("blue"), "has been seen whole", |set| {
+            condition(set, "ClusterSetEmpty")["message"] == "120 ManagedClusters selected"
+        }).await;
         let names: Vec<String> = (0..PLACEMENTS).map(|number| format!("p{number:02}")).collect();
         futures::future::join_all(names.iter().map(|name| fleet.place(name, "{}"))).await;
         // In the middle, as far as one can tell from outside.
