@@ -1,8 +1,9 @@
 //! What can be said: Berth's resource types, their schemas, defaults and validation.
 //!
 //! This crate owns the shape of every kind in group `cluster.open-cluster-management.io`, the definitions
-//! (CRDs) that are generated from it, and the structural rules an object has to keep. It never talks to an API
-//! server, never reads a clock and never decides anything: that is control's and the engine's work.
+//! (CRDs) that are generated from it, and the structural rules an object has to keep; and what is read of nodes
+//! ([`mod@core`]). It never talks to an API server, never reads a clock and never decides anything: that is control's
+//! and the engine's work.
 //!
 //! Types keep what they read. Absent, empty and explicit values stay apart (`Option<Vec<_>>`), words that are
 //! not known survive ([`TaintEffect::Other`] and the like), so whatever is valid can be written back as it came.
@@ -12,6 +13,7 @@
 pub mod cluster_claim;
 pub mod cluster_set;
 mod condition;
+pub mod core;
 pub mod decision_strategy;
 pub mod definition;
 pub mod kinds;

@@ -53,8 +53,11 @@ impl Need {
         let kind = write.subject().0;
         match write {
             Write::Create(_) => Self::Create(kind),
-            Write::Patch { subresource: None, .. } => Self::Patch(kind),
-            Write::Patch { subresource: Some(part), .. } => Self::PatchPart(kind, part),
+            Write::Patch { subresource: None, .. } | Write::Strategic { subresource: None, .. } => {
+                Self::Patch(kind)
+            }
+            Write::Patch { subresource: Some(part), .. }
+            | Write::Strategic { subresource: Some(part), .. } => Self::PatchPart(kind, part),
             Write::Delete(_) => Self::Delete(kind),
             Write::Unchanged(_) => Self::Get(kind),
         }

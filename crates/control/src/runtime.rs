@@ -57,6 +57,8 @@ pub struct Options {
     pub controllers: ControllerList,
     /// Who says so in events.
     pub identity: String,
+    /// The namespace of this installation, where what concerns it alone is looked for.
+    pub home: String,
     /// What the server's definitions have room for.
     pub dialect: Dialect,
     /// Whether we lead.
@@ -72,10 +74,11 @@ pub struct Options {
 /// Runs the controllers until `stop`. Writes under way are finished then.
 pub async fn run(client: Client, options: Options, stop: CancellationToken) {
     let (told, hearing) = mpsc::channel(TOLD_MAX);
-    let Options { controllers, identity, dialect, fence, health, metrics, inquiries } = options;
+    let Options { controllers, identity, home, dialect, fence, health, metrics, inquiries } = options;
     let seats: Vec<Seat> = controllers.enabled().map(|name| Seat::new(controller(name, dialect))).collect();
     let watches = Watches {
         client: client.clone(),
+        home,
         told: told.clone(),
         metrics: Arc::clone(&metrics),
         vigil: Arc::new(Vigil::new(&health)),
@@ -262,7 +265,8 @@ impl Loop {
         let beyond = self.beyond();
         // Whoever has all the jobs it may have is woken by the end of one.
         let seats = self.seats.iter().filter(|seat| seat.is_filled && may_begin(seat.jobs, beyond));
-        match seats.filter_map(|seat| seat.due.next()).min() {
+        let next = seats.flat_map(|seat| seat.due.next().into_iter().chain(seat.controller.wake())).min();
+        match next {
             Some(next) if self.fence.holds() => now.until(next).min(NAP_MAX),
             _ => NAP_MAX,
         }
@@ -318,7 +322,7 @@ impl Loop {
         let seats = self.seats.iter_mut().filter(|seat| seat.is_filled);
         let sight = seats.filter_map(|seat| {
             // A question may move the model's clock; whom the time that passed touches must not be lost to it.
-            seat.controller.advance(now, &mut seat.due);
+            seat.controller.advance(now, &self.world, &mut seat.due);
             seat.controller.model()
         });
         let sight = { sight }.next().map(|model| Sight { world: &self.world, model, now });
@@ -338,7 +342,7 @@ impl Loop {
             if !seat.is_filled {
                 continue;
             }
-            seat.controller.advance(now, &mut seat.due);
+            seat.controller.advance(now, &self.world, &mut seat.due);
             let name = seat.controller.name();
             while may_begin(seat.jobs, beyond) {
                 let begun = Instant::now();
@@ -354,8 +358,10 @@ impl Loop {
                 }
                 seat.due.wake(&subject, verdict.wake);
                 if verdict.writes.is_empty() && verdict.notes.is_empty() {
-                    // What failed before is no longer wanted.
-                    seat.due.end(&subject, Ended::Done, now);
+                    // What failed before is no longer wanted, unless it only waits for its turn.
+                    if !verdict.is_waiting {
+                        seat.due.end(&subject, Ended::Done, now);
+                    }
                     continue;
                 }
                 tracing::debug!(controller = %name, %subject, writes = verdict.writes.len(), outcome = verdict.outcome, "decided");
@@ -410,8 +416,9 @@ impl Loop {
                 Ended::Failed { jitter: jitter() }
             }
         };
-        seat.controller.ended(&subject, &self.world, &mut seat.due);
-        seat.due.end(&subject, ended, now());
+        let now = now();
+        seat.controller.ended(&subject, ended, now, &self.world, &mut seat.due);
+        seat.due.end(&subject, ended, now);
     }
 
     async fn drain(mut self) {

@@ -2,6 +2,7 @@
 
 use anyhow::Context as _;
 use berth_control::inquiries;
+use berth_control::lead::HOME;
 use clap::Args;
 use tokio::runtime;
 use tokio_util::sync::CancellationToken;
@@ -56,12 +57,14 @@ async fn work(settings: Settings, console: &mut Console<'_>) -> anyhow::Result<O
     let listeners = Listeners::bind(settings.metrics, &settings.debug).await?;
     let (url, identity) = (server.url(), identity());
     let pod = server.pod_namespace.clone();
+    let home = settings.home.or_else(|| pod.clone()).unwrap_or_else(|| HOME.to_owned());
     let controllers = Controllers {
         client: server.client().with_context(|| format!("{url} cannot be talked to"))?,
         server: url,
         list: settings.controllers,
         election: settings.election.map(|election| election.stand(identity.clone(), pod)),
         identity,
+        home,
         listeners,
         inquiries: inquiries(),
     };

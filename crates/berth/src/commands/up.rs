@@ -8,6 +8,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use berth_admission::TimeAdded;
 use berth_api::ManagedCluster;
+use berth_control::lead::HOME;
 use berth_control::{ControllerList, inquiries};
 use berth_hub::Admission;
 use clap::Args;
@@ -83,6 +84,7 @@ pub fn run(args: UpArgs, console: &mut Console<'_>) -> anyhow::Result<Outcome> {
                 // One process works on a data directory, and it has the only controllers: nobody else is there to lead.
                 election: None,
                 identity: identity(),
+                home: HOME.to_owned(),
                 listeners,
                 inquiries,
             };

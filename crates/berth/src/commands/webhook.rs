@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use berth_admission::TimeAdded;
-use berth_control::lead::Fence;
+use berth_control::lead::{Fence, HOME};
 use berth_control::serve::{Health, Metrics, router};
 use berth_control::{ControllerName, Dialect, Inquirer, Options, inquiries};
 use berth_hub::{Clock, Listener};
@@ -201,6 +201,7 @@ fn look_out(client: Client, metrics: Arc<Metrics>, stop: CancellationToken) -> I
     let options = Options {
         controllers,
         identity: identity(),
+        home: HOME.to_owned(),
         dialect: Dialect::OURS,
         fence: Fence::closed(),
         // A webhook that has not seen the fleet yet answers all the same, without warnings.

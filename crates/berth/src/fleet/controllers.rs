@@ -90,6 +90,8 @@ pub(crate) struct Controllers {
     pub(crate) election: Option<LeaderElection>,
     /// As whom they are known in events.
     pub(crate) identity: String,
+    /// The namespace of this installation.
+    pub(crate) home: String,
     /// Where to tell how they are and what they see.
     pub(crate) listeners: Listeners,
     /// How others in this process ask about the fleet.
@@ -108,7 +110,7 @@ impl Controllers {
         stop: CancellationToken,
         ready: impl AsyncFnOnce(String) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
-        let Self { client, server, list, election, identity, listeners, inquiries } = self;
+        let Self { client, server, list, election, identity, home, listeners, inquiries } = self;
         let count = list.enabled().count();
         let line = format!(
             "controllers ready: {count} of {} on {server}{}",
@@ -151,6 +153,7 @@ impl Controllers {
         let options = Options {
             controllers: list,
             identity,
+            home,
             dialect,
             fence,
             health: health.clone(),

@@ -159,6 +159,8 @@ pub(crate) struct Settings {
     pub(crate) controllers: ControllerList,
     /// None where this process is the only one.
     pub(crate) election: Option<Election>,
+    /// The namespace of this installation; none for that of the pod, or the usual one.
+    pub(crate) home: Option<String>,
     pub(crate) metrics: Bind,
     pub(crate) debug: DebugArgs,
     pub(crate) log: LogArgs,
@@ -209,6 +211,7 @@ impl SettingsArgs {
 
     fn over(self, file: FileSettings) -> Result<Settings, Unsettled> {
         let flags = self.election;
+        let home = flags.resource_namespace.or(file.resource_namespace);
         let usual = Timing::default();
         let election = if flags.leader_elect.or(file.leader_elect).unwrap_or(true) {
             let lease = flags.lease_duration.or(file.lease_duration).unwrap_or(usual.lease_duration());
@@ -227,7 +230,7 @@ impl SettingsArgs {
             })?;
             Some(Election {
                 timing,
-                namespace: flags.resource_namespace.or(file.resource_namespace),
+                namespace: home.clone(),
                 name: flags.resource_name.or(file.resource_name),
             })
         } else {
@@ -240,6 +243,7 @@ impl SettingsArgs {
             },
             controllers: self.controllers.controllers.or(file.controllers).unwrap_or_default(),
             election,
+            home,
             metrics: self
                 .metrics_bind
                 .or(file.metrics_bind)

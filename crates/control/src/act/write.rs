@@ -21,6 +21,16 @@ pub enum Write {
         /// The merge patch, without preconditions: those are the target's.
         patch: Value,
     },
+    /// Change a part of an object by a strategic merge patch: what has a key of its own in a list, as a condition has its
+    /// type, is changed alone, so whatever others write there at the same time stays.
+    Strategic {
+        /// The object.
+        target: Target,
+        /// The subresource, if not the object itself.
+        subresource: Option<&'static str>,
+        /// The patch, without preconditions: those are the target's.
+        patch: Value,
+    },
     /// Delete an object, if it is still the one that was seen.
     Delete(Target),
     /// Go on only if this object, on which what follows was decided, is still as it was seen: for verdicts on what did
@@ -37,20 +47,24 @@ pub struct Target {
     pub key: ObjectKey,
     /// Its identity; `None` for an object that the same job creates.
     pub uid: Option<String>,
-    /// Its revision; `None` for an object that the same job creates.
+    /// Its revision; `None` for an object that the same job creates, and where any revision will do.
     pub resource_version: Option<String>,
 }
 
 impl Target {
     /// The object as it is known.
     pub fn of(object: &Object) -> Self {
-        let metadata = object.metadata();
         Self {
             kind: object.kind(),
-            key: ObjectKey::of(metadata),
-            uid: metadata.uid.clone(),
-            resource_version: metadata.resource_version.clone(),
+            key: object.key(),
+            uid: object.uid().map(str::to_owned),
+            resource_version: object.resource_version(),
         }
+    }
+
+    /// The object of this identity, whatever has become of it since.
+    pub fn whatever_revision(object: &Object) -> Self {
+        Self { resource_version: None, ..Self::of(object) }
     }
 
     /// An object that the same job creates.
@@ -63,10 +77,11 @@ impl Write {
     /// The kind and the name of what is written.
     pub fn subject(&self) -> (Kind, ObjectKey) {
         match self {
-            Self::Create(object) => (object.kind(), ObjectKey::of(object.metadata())),
-            Self::Patch { target, .. } | Self::Delete(target) | Self::Unchanged(target) => {
-                (target.kind, target.key.clone())
-            }
+            Self::Create(object) => (object.kind(), object.key()),
+            Self::Patch { target, .. }
+            | Self::Strategic { target, .. }
+            | Self::Delete(target)
+            | Self::Unchanged(target) => (target.kind, target.key.clone()),
         }
     }
 
@@ -74,7 +89,7 @@ impl Write {
     pub fn verb(&self) -> &'static str {
         match self {
             Self::Create(_) => "create",
-            Self::Patch { .. } => "patch",
+            Self::Patch { .. } | Self::Strategic { .. } => "patch",
             Self::Delete(_) => "delete",
             Self::Unchanged(_) => "get",
         }

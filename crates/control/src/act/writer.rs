@@ -10,6 +10,8 @@ use std::time::Duration;
 use berth_engine::model::ObjectKey;
 use http::{Method, Request, header};
 use kube::Client;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -22,6 +24,12 @@ use crate::world::{Kind, Object, Told};
 
 /// How long a write may take, also where nobody else can lead.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The two kinds of patches.
+const MERGE: &str = "application/merge-patch+json";
+const STRATEGIC_MERGE: &str = "application/strategic-merge-patch+json";
+/// What an API server says where an object is not the one that was meant.
+const OTHER_UID: &str = "UID in precondition";
 
 /// The writes of one subject.
 #[derive(Debug)]
@@ -96,6 +104,7 @@ impl Writer {
         let mut written: HashMap<(Kind, ObjectKey), (Option<String>, Option<String>)> = HashMap::new();
         for mut write in writes {
             if let Write::Patch { target, .. } | Write::Delete(target) = &mut write
+                && (target.uid.is_none() || target.resource_version.is_some())
                 && let Some((uid, revision)) = written.get(&(target.kind, target.key.clone()))
             {
                 target.uid.clone_from(uid);
@@ -109,8 +118,8 @@ impl Writer {
             self.metrics.wrote(kind, write.verb(), result.as_ref().map_or_else(WriteError::result, |_| "ok"));
             let Some(told) = result? else { continue };
             if let Told::Answered(object) = &told {
-                let metadata = object.metadata();
-                written.insert(write.subject(), (metadata.uid.clone(), metadata.resource_version.clone()));
+                let identity = (object.uid().map(str::to_owned), object.resource_version());
+                written.insert(write.subject(), identity);
             }
             // The loop ends before its channel only when the process does.
             let _ = self.told.send(told).await;
@@ -131,7 +140,7 @@ impl Writer {
         let named = || write.to_string();
         match (answer, write) {
             (Err(_), _) => Err(WriteError::TimedOut { write: named() }),
-            (Ok(Ok(_)), Write::Delete(target)) => Ok(Some(deleted(target))),
+            (Ok(Ok(text)), Write::Delete(target)) if !still_ends(&text) => Ok(Some(deleted(target))),
             (Ok(Ok(text)), _) => {
                 let object: Object = write
                     .subject()
@@ -143,7 +152,14 @@ impl Writer {
             (Ok(Err(kube::Error::Api(status))), Write::Delete(target)) if status.code == 404 => {
                 Ok(Some(deleted(target)))
             }
-            (Ok(Err(kube::Error::Api(status))), Write::Patch { target, .. }) if status.code == 404 => {
+            (Ok(Err(kube::Error::Api(status))), Write::Delete(target)) if is_another(&status) => {
+                // Whoever has the name now is somebody else: the one that was meant is gone.
+                Ok(Some(deleted(target)))
+            }
+            (
+                Ok(Err(kube::Error::Api(status))),
+                Write::Patch { target, .. } | Write::Strategic { target, .. },
+            ) if status.code == 404 => {
                 // It is gone, whether or not the watch has told us: what is decided next must know.
                 let _ = self.told.send(deleted(target)).await;
                 Err(WriteError::Stale { write: named(), message: status.message.clone() })
@@ -172,7 +188,7 @@ impl Writer {
             }
             Ok(Err(source)) => return Err(WriteError::Refused { write: named(), source }),
         };
-        if object.metadata().resource_version == target.resource_version {
+        if object.resource_version() == target.resource_version {
             return Ok(());
         }
         let _ = self.told.send(Told::Answered(object)).await;
@@ -191,21 +207,25 @@ fn request(write: &Write) -> serde_json::Result<Request<Vec<u8>>> {
             let collection = ObjectKey { name: "".into(), ..key };
             (Method::POST, kind.path(&collection), "application/json", object.to_vec()?)
         }
-        Write::Patch { target, subresource, patch } => {
+        Write::Patch { target, subresource, patch } | Write::Strategic { target, subresource, patch } => {
             let mut path = kind.path(&key);
             if let Some(subresource) = subresource {
                 path = format!("{path}/{subresource}");
             }
             let body = serde_json::to_vec(&preconditioned(patch, target))?;
-            (Method::PATCH, path, "application/merge-patch+json", body)
+            let is_strategic = matches!(write, Write::Strategic { .. });
+            (Method::PATCH, path, if is_strategic { STRATEGIC_MERGE } else { MERGE }, body)
         }
         Write::Unchanged(_) => (Method::GET, kind.path(&key), "application/json", Vec::new()),
         Write::Delete(target) => {
-            let options = json!({
+            let mut options = json!({
                 "apiVersion": "v1",
                 "kind": "DeleteOptions",
-                "preconditions": {"uid": target.uid, "resourceVersion": target.resource_version},
+                "preconditions": {"uid": target.uid},
             });
+            if let Some(revision) = &target.resource_version {
+                options["preconditions"]["resourceVersion"] = json!(revision);
+            }
             (Method::DELETE, kind.path(&key), "application/json", serde_json::to_vec(&options)?)
         }
     };
@@ -213,10 +233,153 @@ fn request(write: &Write) -> serde_json::Result<Request<Vec<u8>>> {
     Ok(request.body(body).expect("names of objects are made of what a path may hold"))
 }
 
-/// The patch, to be refused if the object is another or has changed.
+/// The patch, to be refused if the object is another or, unless any revision will do, has changed.
 fn preconditioned(patch: &Value, target: &Target) -> Value {
     let mut patch = patch.clone();
     patch["metadata"]["uid"] = json!(target.uid);
-    patch["metadata"]["resourceVersion"] = json!(target.resource_version);
+    if let Some(revision) = &target.resource_version {
+        patch["metadata"]["resourceVersion"] = json!(revision);
+    }
     patch
+}
+
+/// Whether the answer to a deletion shows an object that is still there: it has time to end, or somebody holds it.
+fn still_ends(answer: &str) -> bool {
+    serde_json::from_str::<Ending>(answer).is_ok_and(|Ending { metadata }| {
+        metadata.deletion_timestamp.is_some()
+            && (metadata.deletion_grace_period_seconds.is_some_and(|seconds| seconds > 0)
+                || metadata.finalizers.is_some_and(|holders| !holders.is_empty()))
+    })
+}
+
+/// An object on its way out.
+#[derive(Deserialize)]
+struct Ending {
+    metadata: EndingMetadata,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct EndingMetadata {
+    deletion_timestamp: Option<IgnoredAny>,
+    deletion_grace_period_seconds: Option<i64>,
+    finalizers: Option<Vec<IgnoredAny>>,
+}
+
+/// Whether a deletion was refused because the object of that name has another identity.
+fn is_another(status: &kube::core::Status) -> bool {
+    status.code == 409 && status.message.contains(OTHER_UID)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::sync::Mutex;
+
+    use http::Response;
+    use http_body_util::BodyExt as _;
+    use kube::client::Body;
+
+    use super::*;
+
+    /// What a server was asked: the method, the path, the kind of body, and the body.
+    type Asked = Arc<Mutex<Vec<(Method, String, String, Value)>>>;
+
+    /// A writer to a server that always gives this answer; what it was asked, and what the loop is told.
+    fn writer(code: u16, answer: Value) -> (Writer, Asked, mpsc::Receiver<Told>) {
+        let asked = Asked::default();
+        let log = Arc::clone(&asked);
+        let server = tower::service_fn(move |request: Request<Body>| {
+            let (log, answer) = (Arc::clone(&log), answer.to_string());
+            async move {
+                let (parts, body) = request.into_parts();
+                let body = body.collect().await.unwrap().to_bytes();
+                let content =
+                    parts.headers.get(header::CONTENT_TYPE).map(|text| text.to_str().unwrap().to_owned());
+                let body = serde_json::from_slice(&body).unwrap_or_default();
+                log.lock().unwrap().push((
+                    parts.method,
+                    parts.uri.path().to_owned(),
+                    content.unwrap_or_default(),
+                    body,
+                ));
+                Ok::<_, Infallible>(
+                    Response::builder().status(code).body(Body::from(answer.into_bytes())).unwrap(),
+                )
+            }
+        });
+        let client = Client::new(server, "default");
+        let (told, hearing) = mpsc::channel(8);
+        let metrics = Arc::new(Metrics::default());
+        let (events, _) = Events::start(client.clone(), "me".to_owned(), Arc::clone(&metrics));
+        (Writer { client, fence: Fence::open(), told, events, metrics }, asked, hearing)
+    }
+
+    async fn run(writer: Writer, writes: Vec<Write>) -> Result<(), WriteError> {
+        let term = writer.fence.term().expect("nobody else can lead");
+        writer.run(Job { term, writes, notes: Vec::new() }).await
+    }
+
+    fn pod() -> Target {
+        let uid = Some("u".to_owned());
+        Target { kind: Kind::Pod, key: ObjectKey::new("n", "p"), uid, resource_version: None }
+    }
+
+    fn ending(metadata: Value) -> Value {
+        let mut pod =
+            json!({"metadata": {"name": "p", "namespace": "n", "uid": "u", "resourceVersion": "9"}});
+        for (name, value) in metadata.as_object().unwrap() {
+            pod["metadata"][name] = value.clone();
+        }
+        pod
+    }
+
+    #[tokio::test]
+    async fn a_condition_is_patched_alone_and_only_on_the_pod_that_was_meant() {
+        let (writer, asked, mut told) = writer(200, ending(json!({})));
+        let patch = json!({"status": {"conditions": [{"type": "DisruptionTarget", "status": "True"}]}});
+        let write = Write::Strategic { target: pod(), subresource: Some("status"), patch };
+        run(writer, vec![write]).await.unwrap();
+        let (method, path, content, body) = asked.lock().unwrap().pop().unwrap();
+        assert_eq!((method, &*path), (Method::PATCH, "/api/v1/namespaces/n/pods/p/status"));
+        assert_eq!(content, "application/strategic-merge-patch+json");
+        assert_eq!(body["metadata"], json!({"uid": "u"}), "any revision will do");
+        assert!(matches!(told.recv().await, Some(Told::Answered(_))));
+    }
+
+    #[tokio::test]
+    async fn a_pod_that_has_time_to_end_is_not_gone_yet() {
+        let time = "2026-01-01T00:00:00Z";
+        for (metadata, is_there) in [
+            (json!({"deletionTimestamp": time, "deletionGracePeriodSeconds": 30}), true),
+            (json!({"deletionTimestamp": time, "deletionGracePeriodSeconds": 0, "finalizers": ["f"]}), true),
+            (json!({"deletionTimestamp": time, "deletionGracePeriodSeconds": 0}), false),
+            (json!({}), false),
+        ] {
+            let (writer, asked, mut told) = writer(200, ending(metadata.clone()));
+            run(writer, vec![Write::Delete(pod())]).await.unwrap();
+            let (method, _, _, body) = asked.lock().unwrap().pop().unwrap();
+            assert_eq!((method, &body["preconditions"]), (Method::DELETE, &json!({"uid": "u"})));
+            match told.recv().await.unwrap() {
+                Told::Answered(object) => assert!(is_there && object.uid() == Some("u"), "{metadata}"),
+                Told::Deleted { uid, .. } => assert!(!is_there && uid == "u", "{metadata}"),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_pod_that_is_gone_or_another_needs_no_deletion_any_more() {
+        let another = "Operation cannot be fulfilled on pods \"p\": Precondition failed: UID in precondition: u, UID in object meta: v";
+        for (code, message) in [(404, "not found"), (409, another)] {
+            let status = json!({"kind": "Status", "status": "Failure", "code": code, "message": message});
+            let (writer, _, mut told) = writer(code, status);
+            run(writer, vec![Write::Delete(pod())]).await.unwrap();
+            assert!(matches!(told.recv().await, Some(Told::Deleted { uid, .. }) if uid == "u"), "{code}");
+        }
+        let status = json!({"kind": "Status", "status": "Failure", "code": 409, "message": "try again"});
+        let (writer, ..) = writer(409, status);
+        let refused = run(writer, vec![Write::Delete(pod())]).await;
+        assert!(matches!(refused, Err(WriteError::Stale { .. })), "any other conflict is one");
+    }
 }

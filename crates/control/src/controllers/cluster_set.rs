@@ -64,7 +64,7 @@ impl Controller for ClusterSetController {
         }
     }
 
-    fn advance(&mut self, _: Moment, due: &mut Due) {
+    fn advance(&mut self, _: Moment, _: &World, due: &mut Due) {
         if !std::mem::replace(&mut self.has_begun, true) {
             for set in StandardSet::ALL {
                 due.mark(&subject(set.name()));

@@ -24,7 +24,7 @@ pub use set_binding::SetBindingController;
 
 use crate::act::{Note, Write};
 use crate::dialect::Dialect;
-use crate::due::Due;
+use crate::due::{Due, Ended};
 use crate::names::ControllerName;
 use crate::rights::Need;
 use crate::world::{Change, Kind, World};
@@ -56,7 +56,12 @@ pub trait Controller: Send {
     fn observe(&mut self, change: &Change, world: &World, due: &mut Due);
 
     /// Time has passed: marks the subjects this alone may concern. Deadlines given with a verdict need no such help.
-    fn advance(&mut self, _now: Moment, _due: &mut Due) {}
+    fn advance(&mut self, _now: Moment, _world: &World, _due: &mut Due) {}
+
+    /// When time alone will next make [`Controller::advance`] mark somebody, for a controller with a clock of its own.
+    fn wake(&self) -> Option<Moment> {
+        None
+    }
 
     /// The server's definitions have room for something else now: marks the subjects it may concern.
     fn speak(&mut self, _dialect: Dialect, _world: &World, _due: &mut Due) {}
@@ -66,7 +71,7 @@ pub trait Controller: Send {
 
     /// The writes of a verdict on this subject are done, or the first that failed has ended them: what was expected of them
     /// counts no more, what the world has does.
-    fn ended(&mut self, _subject: &ObjectKey, _world: &World, _due: &mut Due) {}
+    fn ended(&mut self, _subject: &ObjectKey, _ended: Ended, _now: Moment, _world: &World, _due: &mut Due) {}
 
     /// The fleet as it knows it, for questions; most controllers need no model of it.
     fn model(&mut self) -> Option<&mut Model> {
@@ -83,6 +88,8 @@ pub struct Verdict {
     pub notes: Vec<Note>,
     /// When time alone will change the verdict.
     pub wake: Option<Moment>,
+    /// Whether there is something to write that waits for its turn, so that failures before still count.
+    pub is_waiting: bool,
     /// What it was, in one word, for metrics.
     pub outcome: &'static str,
 }

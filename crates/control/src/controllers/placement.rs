@@ -17,7 +17,7 @@ use serde_json::json;
 use super::{Controller, Verdict};
 use crate::act::{Note, Target, Write, difference};
 use crate::dialect::Dialect;
-use crate::due::Due;
+use crate::due::{Due, Ended};
 use crate::names::ControllerName;
 use crate::rights::Need;
 use crate::world::{Change, Kind, Object, World};
@@ -275,7 +275,7 @@ impl Controller for PlacementController {
         Some(&mut self.model)
     }
 
-    fn advance(&mut self, now: Moment, due: &mut Due) {
+    fn advance(&mut self, now: Moment, _: &World, due: &mut Due) {
         let touched = self.model.advance(now);
         touched.keys(&self.model).for_each(|placement| due.mark(placement));
     }
@@ -319,7 +319,7 @@ impl Controller for PlacementController {
         Verdict { writes, notes, wake, outcome }
     }
 
-    fn ended(&mut self, subject: &ObjectKey, world: &World, due: &mut Due) {
+    fn ended(&mut self, subject: &ObjectKey, _: Ended, _: Moment, world: &World, due: &mut Due) {
         for key in self.expected.remove(subject).into_iter().flatten() {
             let delta = match world.decisions.get(&key) {
                 Some(slice) => DeltaRef::Decision(slice),

@@ -7,11 +7,12 @@ use std::collections::BTreeMap;
 
 use berth_engine::Moment;
 use berth_engine::model::ObjectKey;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Value, json};
 
 use super::Controller;
 use crate::act::{Note, Target, Write};
-use crate::due::Due;
+use crate::due::{Due, Ended};
 use crate::rights::Need;
 use crate::world::{Kind, Told, World};
 
@@ -24,6 +25,8 @@ pub(crate) struct Stage<C> {
     pub(crate) due: Due,
     pub(crate) now: Moment,
     pub(crate) notes: Vec<Note>,
+    /// Writes that begin so are refused.
+    pub(crate) refused: Option<String>,
     objects: BTreeMap<(Kind, ObjectKey), Value>,
     revision: u64,
 }
@@ -43,6 +46,7 @@ impl<C: Controller> Stage<C> {
             due: Due::default(),
             now,
             notes: Vec::new(),
+            refused: None,
             objects: BTreeMap::new(),
             revision: 0,
         }
@@ -72,7 +76,14 @@ impl<C: Controller> Stage<C> {
         let mut object = self.objects.remove(&(kind, key.clone())).expect("only what is there is removed");
         object["metadata"]["resourceVersion"] = json!(self.revision.to_string());
         let ended = kind.read(&object.to_string()).unwrap();
-        self.hear(Told::Ended(kind, Box::new(ended.metadata().clone())));
+        let end = ObjectMeta {
+            name: Some(key.name.to_string()),
+            namespace: Some(key.namespace.to_string()),
+            uid: ended.uid().map(str::to_owned),
+            resource_version: ended.resource_version(),
+            ..ObjectMeta::default()
+        };
+        self.hear(Told::Ended(kind, Box::new(end)));
     }
 
     /// An object as the API would show it.
@@ -94,30 +105,46 @@ impl<C: Controller> Stage<C> {
     pub(crate) fn settle(&mut self) -> Vec<String> {
         let mut written = Vec::new();
         for _ in 0..DECISIONS_MAX {
-            self.controller.advance(self.now, &mut self.due);
+            self.controller.advance(self.now, &self.world, &mut self.due);
             let Some(subject) = self.due.pop(self.now) else { return written };
             let verdict = self.controller.decide(&subject, &self.world, self.now);
             self.due.wake(&subject, verdict.wake);
-            self.notes.extend(verdict.notes);
+            if verdict.writes.is_empty() && verdict.notes.is_empty() {
+                if !verdict.is_waiting {
+                    self.due.end(&subject, Ended::Done, self.now);
+                }
+                continue;
+            }
+            self.due.begin(&subject);
             let needs = self.controller.needs();
-            assert!(self.notes.is_empty() || needs.contains(&Need::Record), "events are among its needs");
+            assert!(verdict.notes.is_empty() || needs.contains(&Need::Record), "events are among its needs");
+            let mut ended = Ended::Done;
             for write in verdict.writes {
                 assert!(
                     needs.contains(&Need::of(&write)),
                     "{write} is not among the needs of its controller"
                 );
-                written.push(match &write {
-                    Write::Patch { subresource: Some(part), .. } => format!("{write}/{part}"),
-                    // Reads nothing but whether it may go on.
-                    Write::Unchanged(_) => {
-                        self.carry_out(write);
-                        continue;
-                    }
+                let line = match &write {
+                    Write::Patch { subresource: Some(part), .. }
+                    | Write::Strategic { subresource: Some(part), .. } => format!("{write}/{part}"),
                     _ => write.to_string(),
-                });
+                };
+                if self.refused.as_deref().is_some_and(|refused| line.starts_with(refused)) {
+                    written.push(format!("refused: {line}"));
+                    ended = Ended::Failed { jitter: 1.0 };
+                    break;
+                }
+                // Whether it may go on is read only.
+                if !matches!(write, Write::Unchanged(_)) {
+                    written.push(line);
+                }
                 self.carry_out(write);
             }
-            self.controller.ended(&subject, &self.world, &mut self.due);
+            if ended == Ended::Done {
+                self.notes.extend(verdict.notes);
+            }
+            self.controller.ended(&subject, ended, self.now, &self.world, &mut self.due);
+            self.due.end(&subject, ended, self.now);
         }
         panic!("after {DECISIONS_MAX} decisions something is still due: {written:?}");
     }
@@ -142,7 +169,24 @@ impl<C: Controller> Stage<C> {
                 merge(&mut object, &patch);
                 self.put(kind, object);
             }
-            Write::Delete(target) => self.remove(target.kind, &target.key),
+            Write::Strategic { target: Target { kind, key, uid, .. }, patch, .. } => {
+                let mut object = self.objects[&(kind, key)].clone();
+                assert!(uid.is_none_or(|uid| object["metadata"]["uid"] == json!(uid)), "identity is the uid");
+                merge_strategically(&mut object, &patch);
+                self.put(kind, object);
+            }
+            Write::Delete(target) => {
+                let mut object = self.objects[&(target.kind, target.key.clone())].clone();
+                assert_eq!(object["metadata"]["uid"].as_str(), target.uid.as_deref(), "identity is the uid");
+                let grace = object["spec"]["terminationGracePeriodSeconds"].as_i64().unwrap_or_default();
+                if grace > 0 && target.kind == Kind::Pod {
+                    // The kubelet ends it, in its time.
+                    object["metadata"]["deletionTimestamp"] = json!(self.now.plus_seconds(grace).to_string());
+                    self.put(target.kind, object);
+                } else {
+                    self.remove(target.kind, &target.key);
+                }
+            }
             Write::Unchanged(target) => {
                 let object = &self.objects[&(target.kind, target.key)];
                 assert_eq!(
@@ -182,6 +226,24 @@ fn merge(value: &mut Value, patch: &Value) {
             value.as_object_mut().unwrap().remove(name);
         } else {
             merge(&mut value[name], change);
+        }
+    }
+}
+
+/// A strategic merge patch, as the API does it where conditions are concerned: each by its type.
+fn merge_strategically(value: &mut Value, patch: &Value) {
+    let mut patch = patch.clone();
+    let changed = patch["status"].as_object_mut().and_then(|status| status.remove("conditions"));
+    merge(value, &patch);
+    let Some(Value::Array(changed)) = changed else { return };
+    if !value["status"]["conditions"].is_array() {
+        value["status"]["conditions"] = json!([]);
+    }
+    let conditions = value["status"]["conditions"].as_array_mut().unwrap();
+    for change in changed {
+        match conditions.iter_mut().find(|known| known["type"] == change["type"]) {
+            Some(known) => merge(known, &change),
+            None => conditions.push(change),
         }
     }
 }

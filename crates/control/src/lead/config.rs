@@ -10,6 +10,9 @@ pub(super) const JITTER: f64 = 1.2;
 /// The longest lease duration, in seconds: as far as the field of a Lease goes.
 const MAX_LEASE_SECONDS: u64 = i32::MAX as u64;
 
+/// The usual namespace of an installation.
+pub const HOME: &str = "berth-system";
+
 /// What is wrong with the settings of an election.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ElectionError {
@@ -129,7 +132,7 @@ impl LeaderElection {
     pub fn new(identity: String) -> Self {
         let usual = Timing::default();
         Self {
-            namespace: "berth-system".to_owned(),
+            namespace: HOME.to_owned(),
             name: "berth".to_owned(),
             identity,
             lease_duration: usual.lease_duration,

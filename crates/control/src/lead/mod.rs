@@ -45,7 +45,7 @@ mod record;
 mod simulation;
 
 pub use clock::{Clock, Reading};
-pub use config::{ElectionError, LeaderElection, Timing, identity};
+pub use config::{ElectionError, HOME, LeaderElection, Timing, identity};
 pub use driver::Driver;
 pub use elector::{Action, Answer, Elector, Hold};
 pub use fence::{Fence, Term};

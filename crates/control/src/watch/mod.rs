@@ -35,6 +35,8 @@ const DEFECT_WAIT: Duration = Duration::from_secs(2);
 #[derive(Clone)]
 pub(crate) struct Watches {
     pub(crate) client: Client,
+    /// The namespace of this installation.
+    pub(crate) home: String,
     pub(crate) told: mpsc::Sender<Told>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) vigil: Arc<Vigil>,

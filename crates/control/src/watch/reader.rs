@@ -17,6 +17,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderValue, Request, Response, header};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use kube::Resource as _;
 use kube::api::{ListParams, WatchParams};
 use kube::client::Body;
 use kube::core::Status;
@@ -25,7 +26,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use super::Watches;
 use super::lines::{Lines, TooLong};
 use super::news::{Garbled, News, Page, item};
-use crate::world::{Kind, Known, Told, number};
+use crate::world::{Kind, Known, Scope, Told, number};
 
 /// The first wait after a failure.
 const RETRY_FIRST: Duration = Duration::from_millis(50);
@@ -124,9 +125,14 @@ pub(super) struct Reader<K> {
 
 impl<K: Known> Reader<K> {
     pub(super) fn new(watches: Watches) -> Self {
+        let namespace = match K::KIND.scope() {
+            Scope::Everywhere => None,
+            Scope::Namespace(name) => Some(name.to_owned()),
+            Scope::Home => Some(watches.home.clone()),
+        };
         Self {
             watches,
-            request: kube::core::Request::new(K::url_path(&(), None)),
+            request: kube::core::Request::new(K::Of::url_path(&(), namespace.as_deref())),
             page: PAGE_OBJECTS,
             wait: RETRY_FIRST,
             is_troubled: false,

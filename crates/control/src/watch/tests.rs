@@ -98,6 +98,7 @@ impl Scene {
         let (metrics, health) = (Arc::new(Metrics::default()), Health::default());
         let watches = Watches {
             client: Client::new(server, "default"),
+            home: "berth-system".to_owned(),
             told,
             metrics: Arc::clone(&metrics),
             vigil: Arc::new(Vigil::new(&health)),

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use berth_api::core::Node;
 use berth_api::names::CLUSTER_LEASE;
 use berth_api::{
     AddOnPlacementScore, ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding, Placement,
@@ -12,17 +13,84 @@ use berth_engine::model::ObjectKey;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::freeze::{FREEZE, FreezeMap};
+use super::node_lease::{NODE_LEASES, NodeLease};
+use super::pod::Pod;
+use super::pool::Pool;
+use super::store::{Revision, number};
 use super::{Change, Outline, Source, Store, World};
 
-/// A type the controllers know.
-pub trait Known:
-    Resource<DynamicType = ()> + Serialize + DeserializeOwned + Clone + fmt::Debug + Send + Sync + 'static
+/// What is kept of an object: all of it, or a part where there are many.
+pub trait Kept: DeserializeOwned + Clone + fmt::Debug + Send + Sync + 'static {
+    /// The resource as it is served.
+    type Of: Resource<DynamicType = ()>;
+
+    /// Its name.
+    fn key(&self) -> ObjectKey;
+
+    /// Its identity.
+    fn uid(&self) -> Option<&str>;
+
+    /// Its revision, as it is written.
+    fn resource_version(&self) -> Option<String>;
+
+    /// Its revision, as it is compared.
+    fn revision(&self) -> Revision;
+
+    /// Lets go of what nobody reads, and has the rest in common with others of its kind.
+    fn slim(&mut self, kind: Kind, pool: &mut Pool);
+
+    /// Takes this copy of its name for its own.
+    fn adopt(&mut self, _key: &ObjectKey) {}
+
+    /// Its JSON, to make one.
+    fn to_vec(&self) -> serde_json::Result<Vec<u8>>;
+}
+
+impl<K> Kept for K
+where
+    K: Resource<DynamicType = ()> + Serialize + DeserializeOwned + Clone + fmt::Debug + Send + Sync + 'static,
 {
+    type Of = Self;
+
+    fn key(&self) -> ObjectKey {
+        ObjectKey::of(self.meta())
+    }
+
+    fn uid(&self) -> Option<&str> {
+        self.meta().uid.as_deref()
+    }
+
+    fn resource_version(&self) -> Option<String> {
+        self.meta().resource_version.clone()
+    }
+
+    fn revision(&self) -> Revision {
+        self.meta().resource_version.as_deref().map(number).unwrap_or_default()
+    }
+
+    /// Which fields somebody owns is half of many an object and read by nobody here; when somebody wrote a lease is.
+    fn slim(&mut self, kind: Kind, _: &mut Pool) {
+        let metadata = self.meta_mut();
+        if kind != Kind::Lease {
+            metadata.managed_fields = None;
+        }
+        for entry in metadata.managed_fields.iter_mut().flatten() {
+            entry.fields_v1 = None;
+        }
+    }
+
+    fn to_vec(&self) -> serde_json::Result<Vec<u8>> {
+        serde_json::to_vec(self)
+    }
+}
+
+/// A type the controllers know.
+pub trait Known: Kept {
     /// Its kind.
     const KIND: Kind;
 
@@ -64,23 +132,23 @@ macro_rules! kinds {
             /// The path of one object, or of the collection where the key has no name.
             pub(crate) fn path(self, key: &ObjectKey) -> String {
                 let namespace = (!key.namespace.is_empty()).then_some(&*key.namespace);
-                let collection = match self { $(Self::$kind => <$type>::url_path(&(), namespace)),+ };
+                let collection = match self { $(Self::$kind => <$type as Kept>::Of::url_path(&(), namespace)),+ };
                 if key.name.is_empty() { collection } else { format!("{collection}/{}", key.name) }
             }
 
             /// Its name as written in manifests.
             pub fn name(self) -> String {
-                match self { $(Self::$kind => <$type>::kind(&()).into_owned()),+ }
+                match self { $(Self::$kind => <$type as Kept>::Of::kind(&()).into_owned()),+ }
             }
 
             /// Its group and version.
             pub fn api_version(self) -> String {
-                match self { $(Self::$kind => <$type>::api_version(&()).into_owned()),+ }
+                match self { $(Self::$kind => <$type as Kept>::Of::api_version(&()).into_owned()),+ }
             }
 
             /// Its plural, as paths and roles have it.
             pub fn plural(self) -> String {
-                match self { $(Self::$kind => <$type>::plural(&()).into_owned()),+ }
+                match self { $(Self::$kind => <$type as Kept>::Of::plural(&()).into_owned()),+ }
             }
 
             /// Lets `visitor` work with the type of this kind.
@@ -101,9 +169,19 @@ macro_rules! kinds {
                 match self { $(Self::$kind(_) => Kind::$kind),+ }
             }
 
-            /// Its metadata.
-            pub fn metadata(&self) -> &ObjectMeta {
-                match self { $(Self::$kind(object) => object.meta()),+ }
+            /// Its name.
+            pub fn key(&self) -> ObjectKey {
+                match self { $(Self::$kind(object) => object.key()),+ }
+            }
+
+            /// Its identity.
+            pub fn uid(&self) -> Option<&str> {
+                match self { $(Self::$kind(object) => object.uid()),+ }
+            }
+
+            /// Its revision, as it is written.
+            pub fn resource_version(&self) -> Option<String> {
+                match self { $(Self::$kind(object) => object.resource_version()),+ }
             }
 
             /// Takes the object into its store.
@@ -123,7 +201,7 @@ macro_rules! kinds {
 
             /// Its JSON.
             pub(crate) fn to_vec(&self) -> serde_json::Result<Vec<u8>> {
-                match self { $(Self::$kind(object) => serde_json::to_vec(&**object)),+ }
+                match self { $(Self::$kind(object) => object.to_vec()),+ }
             }
         }
 
@@ -159,6 +237,21 @@ kinds! {
     ClusterRole cluster_roles: ClusterRole,
     ClusterRoleBinding cluster_role_bindings: ClusterRoleBinding,
     Namespace namespaces: Namespace,
+    Node nodes: Node,
+    NodeLease node_leases: NodeLease,
+    Pod pods: Pod,
+    Freeze freezes: FreezeMap,
+}
+
+/// Where the objects of a kind are that anybody looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// Anywhere.
+    Everywhere,
+    /// In this namespace.
+    Namespace(&'static str),
+    /// In the namespace of this installation.
+    Home,
 }
 
 impl Kind {
@@ -167,7 +260,17 @@ impl Kind {
         match self {
             // Every node and every leader election has a lease that is renewed all the time.
             Self::Lease => &[CLUSTER_LEASE],
+            Self::Freeze => &[FREEZE],
             _ => &[],
+        }
+    }
+
+    /// Where the objects of this kind are that anybody looks at.
+    pub(crate) fn scope(self) -> Scope {
+        match self {
+            Self::NodeLease => Scope::Namespace(NODE_LEASES),
+            Self::Freeze => Scope::Home,
+            _ => Scope::Everywhere,
         }
     }
 }

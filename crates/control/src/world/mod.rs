@@ -3,10 +3,16 @@
 //! Owns the typed stores and turns what watches and answers tell into changes, each told once. It never asks the API
 //! server and decides nothing.
 
+mod freeze;
+mod identity;
 mod kind;
+mod node_lease;
 mod outline;
+mod pod;
+mod pool;
 mod store;
 
+use berth_api::core::Node;
 use berth_api::{
     AddOnPlacementScore, ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding, Placement,
     PlacementDecision,
@@ -17,9 +23,15 @@ use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
+pub use freeze::{FREEZE, FREEZE_BY, FREEZE_REASON, FREEZE_SINCE, FreezeMap};
+pub use identity::Identity;
+pub(crate) use kind::{Kept, Known, Scope, Visitor};
 pub use kind::{Kind, Object};
-pub(crate) use kind::{Known, Visitor};
+pub use node_lease::NodeLease;
 pub(crate) use outline::Outline;
+pub(crate) use pod::BY_TAINT;
+pub use pod::{Disruption, Label, Owner, Phase, Pod, Truth};
+pub use pool::Pool;
 pub use store::Store;
 pub(crate) use store::number;
 use store::{Revision, Turn};
@@ -38,6 +50,10 @@ pub struct World {
     pub cluster_roles: Store<ClusterRole>,
     pub cluster_role_bindings: Store<ClusterRoleBinding>,
     pub namespaces: Store<Namespace>,
+    pub nodes: Store<Node>,
+    pub node_leases: Store<NodeLease>,
+    pub pods: Store<Pod>,
+    pub freezes: Store<FreezeMap>,
 }
 
 /// An object as it was and as it is; at least one of the two is there.

@@ -14,7 +14,8 @@ use std::sync::Arc;
 use berth_engine::model::ObjectKey;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use super::kind::{Kind, Known};
+use super::kind::Known;
+use super::pool::Pool;
 
 /// A revision of the API server; 0 where it is not a number.
 pub(crate) type Revision = u64;
@@ -31,6 +32,8 @@ pub struct Store<K> {
     listing: Option<Listing>,
     /// Whether the first list is complete.
     is_filled: bool,
+    /// What the objects have in common.
+    pool: Pool,
 }
 
 /// A list that is under way.
@@ -44,7 +47,14 @@ struct Listing {
 
 impl<K> Default for Store<K> {
     fn default() -> Self {
-        Self { objects: HashMap::new(), watched: 0, deleted: HashMap::new(), listing: None, is_filled: false }
+        Self {
+            objects: HashMap::new(),
+            watched: 0,
+            deleted: HashMap::new(),
+            listing: None,
+            is_filled: false,
+            pool: Pool::default(),
+        }
     }
 }
 
@@ -88,7 +98,7 @@ impl<K: Known> Store<K> {
         // A list is never older than what was known when it was asked for, unless the server has lost that. What was
         // answered since then may be newer.
         let mut known = self.objects.iter().filter(|(key, _)| !listing.named.contains(key));
-        let goes_back = list < self.watched || known.any(|(_, object)| revision(object.meta()) > list);
+        let goes_back = list < self.watched || known.any(|(_, object)| object.revision() > list);
         if list == 0 || !goes_back {
             return;
         }
@@ -110,10 +120,10 @@ impl<K: Known> Store<K> {
 
     /// The watch or a list shows an object.
     pub(crate) fn seen(&mut self, object: K) -> Option<Turn<K>> {
-        let key = ObjectKey::of(object.meta());
+        let key = object.key();
         let replaces = self.name(&key);
-        self.watched = self.watched.max(revision(object.meta()));
-        let is_deleted = object.meta().uid.as_ref().is_some_and(|uid| self.deleted.contains_key(uid));
+        self.watched = self.watched.max(object.revision());
+        let is_deleted = object.uid().is_some_and(|uid| self.deleted.contains_key(uid));
         if is_deleted { None } else { self.put(key, object, replaces) }
     }
 
@@ -130,7 +140,7 @@ impl<K: Known> Store<K> {
             self.deleted.remove(uid);
         }
         let found = self.objects.get(&key)?;
-        if revision(found.meta()) > revision(end) && found.meta().uid != end.uid {
+        if found.revision() > revision(end) && found.uid() != end.uid.as_deref() {
             // A successor of the same name, known from the answer that made it.
             return None;
         }
@@ -140,11 +150,11 @@ impl<K: Known> Store<K> {
 
     /// A write of ours was answered with this object.
     pub(crate) fn answered(&mut self, object: K) -> Option<Turn<K>> {
-        if revision(object.meta()) <= self.watched {
+        if object.revision() <= self.watched {
             // The watch has told of it, or of what came after it.
             return None;
         }
-        let key = ObjectKey::of(object.meta());
+        let key = object.key();
         // The list that is under way may be from before.
         let replaces = self.name(&key);
         self.put(key, object, replaces)
@@ -153,7 +163,7 @@ impl<K: Known> Store<K> {
     /// A deletion of ours was done.
     pub(crate) fn deleted(&mut self, key: &ObjectKey, uid: &str) -> Option<Turn<K>> {
         let found = self.objects.get(key)?;
-        if found.meta().uid.as_deref() != Some(uid) {
+        if found.uid() != Some(uid) {
             return None;
         }
         let before = self.objects.remove(key);
@@ -168,26 +178,21 @@ impl<K: Known> Store<K> {
     }
 
     fn put(&mut self, key: ObjectKey, mut object: K, replaces: bool) -> Option<Turn<K>> {
-        let known = self.objects.get(&key).filter(|_| !replaces);
-        let new = revision(object.meta());
-        if known.is_some_and(|known| new != 0 && revision(known.meta()) >= new) {
+        let known = self.objects.get_key_value(&key);
+        let new = object.revision();
+        if known.is_some_and(|(_, known)| !replaces && new != 0 && known.revision() >= new) {
             return None;
         }
-        slim(&mut object);
+        object.slim(K::KIND, &mut self.pool);
+        // One copy of a name serves the store, its objects, and whoever has an index.
+        let key = match known {
+            Some((known, _)) => known.clone(),
+            None => object.key(),
+        };
+        object.adopt(&key);
         let after = Arc::new(object);
         let before = self.objects.insert(key.clone(), Arc::clone(&after));
         Some((key, before, Some(after)))
-    }
-}
-
-/// Which fields somebody owns is half of many an object and read by nobody here; when somebody wrote a lease is.
-fn slim<K: Known>(object: &mut K) {
-    let metadata = object.meta_mut();
-    if K::KIND != Kind::Lease {
-        metadata.managed_fields = None;
-    }
-    for entry in metadata.managed_fields.iter_mut().flatten() {
-        entry.fields_v1 = None;
     }
 }
 

@@ -264,7 +264,7 @@ fn what_was_expected_of_writes_that_failed_counts_no_more() {
     let Stage { mut controller, world, now, mut due, .. } = crowd();
     let (one, other) = (ObjectKey::new("n", "p0"), ObjectKey::new("n", "p1"));
     let taken = named(&controller.decide(&one, &world, now));
-    controller.ended(&one, &world, &mut due);
+    controller.ended(&one, Ended::Done, now, &world, &mut due);
     assert_eq!(controller.model().held(&one), [] as [Arc<str>; 0]);
     assert_eq!(named(&controller.decide(&other, &world, now)), taken, "the place is free again");
 }
@@ -277,7 +277,7 @@ fn a_fleet_that_was_decided_all_at_once_is_not_decided_again() {
         subjects.iter().map(|subject| stage.controller.decide(subject, &stage.world, stage.now)).collect();
     for (subject, verdict) in subjects.iter().zip(verdicts) {
         verdict.writes.into_iter().for_each(|write| stage.carry_out(write));
-        stage.controller.ended(subject, &stage.world, &mut stage.due);
+        stage.controller.ended(subject, Ended::Done, stage.now, &stage.world, &mut stage.due);
     }
     assert_eq!(stage.settle(), [""; 0]);
 }
