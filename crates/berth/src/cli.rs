@@ -10,8 +10,8 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::commands::{
-    completions, convert, crds, demo, explain, hub, install, man, plan, run as controllers, uninstall, up,
-    version, webhook,
+    completions, convert, crds, demo, explain, freeze, hub, install, man, plan, run as controllers,
+    uninstall, up, version, webhook,
 };
 use crate::console::{Console, Outcome};
 
@@ -91,6 +91,13 @@ pub enum Command {
     Webhook(Box<webhook::WebhookArgs>),
     /// Make clusters of `berth up --demo` fail and recover.
     Demo(demo::DemoArgs),
+    /// Stop evictions, in an emergency or for maintenance.
+    ///
+    /// Makes the ConfigMap berth-freeze-evictions in the namespace of the controllers. While it is there, the
+    /// taint-eviction-controller of `berth run` evicts nothing.
+    Freeze(freeze::FreezeArgs),
+    /// Let evictions go on that `berth freeze` has stopped.
+    Unfreeze(freeze::UnfreezeArgs),
     /// Print what a Kubernetes needs to run Berth, or check whether it has it.
     ///
     /// Prints manifests for `kubectl apply`: the namespace, the definitions, accounts with no more rights than they need,
@@ -157,6 +164,8 @@ fn execute(cli: Cli, console: &mut Console<'_>) -> anyhow::Result<Outcome> {
         Command::Run(args) => controllers::run(*args, console),
         Command::Webhook(args) => webhook::run(*args, console),
         Command::Demo(args) => demo::run(args, console),
+        Command::Freeze(args) => freeze::freeze(args, console),
+        Command::Unfreeze(args) => freeze::unfreeze(args, console),
         Command::Install(args) => install::run(*args, console),
         Command::Uninstall(args) => uninstall::run(*args, console),
         Command::Crds => crds::run(console),

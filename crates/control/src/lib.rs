@@ -27,6 +27,7 @@ pub mod serve;
 mod watch;
 pub mod world;
 
+pub use controllers::{EvictionBreaker, EvictionLimits};
 pub use dialect::Dialect;
 pub use inquiry::{Inquirer, Inquiries, Sight, Unanswered, inquiries};
 pub use names::{ControllerList, ControllerName};

@@ -18,8 +18,9 @@ const OFF: char = '-';
 /// The longest list that is read, in entries: several times what names every controller on and off.
 pub const MAX_ENTRIES: usize = 256;
 
-/// Controllers that `*` leaves out: those that must be asked for by name.
-const OFF_BY_DEFAULT: &[ControllerName] = &[];
+/// Controllers that `*` leaves out: those that must be asked for by name. Where kube-controller-manager runs its own of the
+/// same name, two would act.
+const OFF_BY_DEFAULT: &[ControllerName] = &[ControllerName::TaintEviction];
 
 /// One controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -36,17 +37,20 @@ pub enum ControllerName {
     ClusterLease,
     /// Availability of clusters, to their taints.
     ClusterTaint,
+    /// Taints of nodes, to pods that leave.
+    TaintEviction,
 }
 
 impl ControllerName {
     /// Every controller, in the order of their names.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::ClusterLease,
         Self::ClusterTaint,
         Self::ClusterSet,
         Self::ClusterSetBinding,
         Self::Placement,
         Self::RbacBinding,
+        Self::TaintEviction,
     ];
 
     /// The name, as written in `--controllers`, logs and metrics.
@@ -58,6 +62,7 @@ impl ControllerName {
             Self::RbacBinding => "rbac-binding-controller",
             Self::ClusterLease => "cluster-lease-controller",
             Self::ClusterTaint => "cluster-taint-controller",
+            Self::TaintEviction => "taint-eviction-controller",
         }
     }
 
@@ -70,7 +75,13 @@ impl ControllerName {
             Self::RbacBinding => "binds sets to namespaces whose service account `placement` may bind them",
             Self::ClusterLease => "marks clusters whose lease has run out as of unknown availability",
             Self::ClusterTaint => "taints clusters that are unavailable or unreachable",
+            Self::TaintEviction => "evicts pods from nodes with NoExecute taints that they do not tolerate",
         }
+    }
+
+    /// Whether it is about fleets, and needs our definitions; the others are about Kubernetes' own kinds alone.
+    pub fn needs_definitions(self) -> bool {
+        !matches!(self, Self::TaintEviction)
     }
 
     /// Whether `*` includes it.
@@ -265,7 +276,9 @@ mod tests {
 
     #[test]
     fn a_star_runs_all_that_are_on_by_default() {
-        assert_eq!(running("*").len(), ControllerName::ALL.len());
+        assert_eq!(running("*").len(), ControllerName::ALL.len() - OFF_BY_DEFAULT.len());
+        assert!(!running("*").contains(&"taint-eviction-controller"));
+        assert_eq!(running("taint-eviction-controller"), ["taint-eviction-controller"]);
         assert_eq!(ControllerList::default(), "*".parse().unwrap());
         assert!(enables(&[Entry::Star], ControllerName::Placement, true));
         assert!(!enables(&[Entry::Star], ControllerName::Placement, false));
@@ -287,7 +300,7 @@ mod tests {
     fn a_name_wins_over_the_star_on_either_side() {
         for list in ["*,-placement-controller", "-placement-controller,*"] {
             let running = running(list);
-            assert_eq!(running.len(), ControllerName::ALL.len() - 1, "{list}");
+            assert_eq!(running.len(), ControllerName::ALL.len() - OFF_BY_DEFAULT.len() - 1, "{list}");
             assert!(!running.contains(&"placement-controller"), "{list}");
         }
     }
@@ -336,9 +349,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_list_is_read_back_as_it_was_written(picks in proptest::collection::vec(0_usize..13, 0..20)) {
+        fn a_list_is_read_back_as_it_was_written(picks in proptest::collection::vec(0..=ControllerName::ALL.len() * 2, 0..20)) {
             let list = ControllerList(picks.into_iter().map(|pick| match pick {
-                12 => Entry::Star,
+                pick if pick == ControllerName::ALL.len() * 2 => Entry::Star,
                 pick if pick % 2 == 0 => Entry::On(ControllerName::ALL[pick / 2]),
                 pick => Entry::Off(ControllerName::ALL[pick / 2]),
             }).collect());

@@ -14,8 +14,7 @@ use k8s_openapi::api::rbac::v1::PolicyRule;
 use kube::Resource;
 
 use crate::act::Write;
-use crate::controllers::controller;
-use crate::dialect::Dialect;
+use crate::controllers::{Setup, controller};
 use crate::names::ControllerName;
 use crate::world::Kind;
 
@@ -112,8 +111,8 @@ impl Right {
 
 /// What one controller needs, everywhere.
 pub fn of(name: ControllerName) -> BTreeSet<Right> {
-    // What it does depends on the dialect only in which fields it writes.
-    let controller = controller(name, Dialect::OURS);
+    // What it does depends on its setup only in which fields it writes, and when.
+    let controller = controller(name, &Setup::default());
     let seen = controller
         .kinds()
         .iter()
@@ -188,6 +187,20 @@ mod tests {
                 "managedclusters/status: patch",
                 "leases: create",
                 "leases: get,list,watch [managed-cluster-lease]",
+                "events: create",
+            ]
+        );
+    }
+
+    #[test]
+    fn evictions_need_pods_nodes_and_to_see_whether_somebody_has_said_stop() {
+        assert_eq!(
+            lines(&of(ControllerName::TaintEviction)),
+            [
+                "configmaps: list,watch [berth-freeze-evictions]",
+                "nodes: list,patch,watch",
+                "pods: delete,list,watch",
+                "pods/status: patch",
                 "events: create",
             ]
         );

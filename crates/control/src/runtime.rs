@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::act::{Events, Job, WriteError, Writer};
-use crate::controllers::{Controller, controller};
+use crate::controllers::{Controller, EvictionLimits, Setup, controller};
 use crate::dialect::Dialect;
 use crate::due::{Due, Ended};
 use crate::inquiry::{Inquiries, Question, Sight, Unanswered};
@@ -32,6 +32,8 @@ use crate::world::{Kind, Told, World};
 const JOBS_OWN: usize = 8;
 /// Subjects of all controllers together whose writes may be under way at once besides.
 const JOBS_SHARED: usize = 56;
+/// Subjects of one controller whose writes may be under way at once where no other has any.
+pub(crate) const PLACES: usize = JOBS_OWN + JOBS_SHARED;
 /// How long a turn of the loop may decide before whatever else is due in this thread, such as keeping the lead, has its
 /// turn.
 const TURN_MAX: Duration = Duration::from_millis(20);
@@ -61,6 +63,8 @@ pub struct Options {
     pub home: String,
     /// What the server's definitions have room for.
     pub dialect: Dialect,
+    /// The bounds of evictions.
+    pub evictions: EvictionLimits,
     /// Whether we lead.
     pub fence: Fence,
     /// Where it is told how we are.
@@ -74,8 +78,10 @@ pub struct Options {
 /// Runs the controllers until `stop`. Writes under way are finished then.
 pub async fn run(client: Client, options: Options, stop: CancellationToken) {
     let (told, hearing) = mpsc::channel(TOLD_MAX);
-    let Options { controllers, identity, home, dialect, fence, health, metrics, inquiries } = options;
-    let seats: Vec<Seat> = controllers.enabled().map(|name| Seat::new(controller(name, dialect))).collect();
+    let Options { controllers, identity, home, dialect, evictions, fence, health, metrics, inquiries } =
+        options;
+    let setup = Setup { dialect, evictions, metrics: Arc::clone(&metrics) };
+    let seats: Vec<Seat> = controllers.enabled().map(|name| Seat::new(controller(name, &setup))).collect();
     let watches = Watches {
         client: client.clone(),
         home,

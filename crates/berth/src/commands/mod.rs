@@ -8,6 +8,7 @@ pub mod convert;
 pub mod crds;
 pub mod demo;
 pub mod explain;
+pub mod freeze;
 pub mod hub;
 pub mod install;
 pub mod man;

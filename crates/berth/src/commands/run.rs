@@ -16,7 +16,7 @@ use crate::service::{Signals, start_log};
 /// Arguments of `berth run`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  berth run\n  berth run --kubeconfig ./config --context fleet --leader-elect=false\n  berth run --controllers='*,-cluster-taint-controller' --metrics-bind 0.0.0.0:8080\n  berth run --debug-bind 127.0.0.1:9443\n  berth run --config /etc/berth/run.yaml"
+    after_help = "Examples:\n  berth run\n  berth run --kubeconfig ./config --context fleet --leader-elect=false\n  berth run --controllers='*,-cluster-taint-controller' --metrics-bind 0.0.0.0:8080\n  berth run --controllers=taint-eviction-controller --eviction-rate 20\n  berth run --debug-bind 127.0.0.1:9443\n  berth run --config /etc/berth/run.yaml"
 )]
 pub struct RunArgs {
     /// How to run.
@@ -65,6 +65,7 @@ async fn work(settings: Settings, console: &mut Console<'_>) -> anyhow::Result<O
         election: settings.election.map(|election| election.stand(identity.clone(), pod)),
         identity,
         home,
+        evictions: settings.evictions,
         listeners,
         inquiries: inquiries(),
     };

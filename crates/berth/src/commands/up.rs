@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use berth_admission::TimeAdded;
 use berth_api::ManagedCluster;
 use berth_control::lead::HOME;
-use berth_control::{ControllerList, inquiries};
+use berth_control::{ControllerList, EvictionLimits, inquiries};
 use berth_hub::Admission;
 use clap::Args;
 use kube::Client;
@@ -85,6 +85,7 @@ pub fn run(args: UpArgs, console: &mut Console<'_>) -> anyhow::Result<Outcome> {
                 election: None,
                 identity: identity(),
                 home: HOME.to_owned(),
+                evictions: EvictionLimits::default(),
                 listeners,
                 inquiries,
             };

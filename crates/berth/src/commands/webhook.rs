@@ -7,7 +7,7 @@ use anyhow::{Context as _, bail};
 use berth_admission::TimeAdded;
 use berth_control::lead::{Fence, HOME};
 use berth_control::serve::{Health, Metrics, router};
-use berth_control::{ControllerName, Dialect, Inquirer, Options, inquiries};
+use berth_control::{ControllerName, Dialect, EvictionLimits, Inquirer, Options, inquiries};
 use berth_hub::{Clock, Listener};
 use clap::Args;
 use kube::Client;
@@ -203,6 +203,7 @@ fn look_out(client: Client, metrics: Arc<Metrics>, stop: CancellationToken) -> I
         identity: identity(),
         home: HOME.to_owned(),
         dialect: Dialect::OURS,
+        evictions: EvictionLimits::default(),
         fence: Fence::closed(),
         // A webhook that has not seen the fleet yet answers all the same, without warnings.
         health: Health::default(),

@@ -10,7 +10,9 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow};
 use berth_control::lead::{Clock, Driver, Fence, LeaderElection};
 use berth_control::serve::{Certificate, Health, Listener, Metrics, Service, router};
-use berth_control::{ControllerList, ControllerName, Dialect, Inquirer, Inquiries, Options, debug};
+use berth_control::{
+    ControllerList, ControllerName, Dialect, EvictionLimits, Inquirer, Inquiries, Options, debug,
+};
 use kube::Client;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
@@ -92,6 +94,8 @@ pub(crate) struct Controllers {
     pub(crate) identity: String,
     /// The namespace of this installation.
     pub(crate) home: String,
+    /// The bounds of evictions.
+    pub(crate) evictions: EvictionLimits,
     /// Where to tell how they are and what they see.
     pub(crate) listeners: Listeners,
     /// How others in this process ask about the fleet.
@@ -110,7 +114,7 @@ impl Controllers {
         stop: CancellationToken,
         ready: impl AsyncFnOnce(String) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
-        let Self { client, server, list, election, identity, home, listeners, inquiries } = self;
+        let Self { client, server, list, election, identity, home, evictions, listeners, inquiries } = self;
         let count = list.enabled().count();
         let line = format!(
             "controllers ready: {count} of {} on {server}{}",
@@ -132,7 +136,9 @@ impl Controllers {
         });
         let reached = health.check("server");
         reached.fail(format!("waiting for {server}"));
-        let Some(dialect) = stop.run_until_cancelled(discover(&client, &server)).await else {
+        let needs_definitions = list.enabled().any(ControllerName::needs_definitions);
+        let discovery = discover(&client, &server, needs_definitions);
+        let Some(dialect) = stop.run_until_cancelled(discovery).await else {
             return Ok(());
         };
         reached.pass();
@@ -155,6 +161,7 @@ impl Controllers {
             identity,
             home,
             dialect,
+            evictions,
             fence,
             health: health.clone(),
             metrics,
@@ -195,12 +202,18 @@ pub(crate) async fn filled(health: &Health) {
     }
 }
 
-/// Waits until the server serves our kinds, and learns in which form. What is in the way is told once.
-pub(crate) async fn discover(client: &Client, server: &str) -> Dialect {
+/// Waits until the server answers and, where somebody needs them, serves our kinds, and learns in which form. What is in the
+/// way is told once.
+pub(crate) async fn discover(client: &Client, server: &str, needs_definitions: bool) -> Dialect {
     let (mut wait, longest) = WAIT;
     let mut told = None;
     loop {
-        match Dialect::discover(client).await {
+        let found = if needs_definitions {
+            Dialect::discover(client).await
+        } else {
+            client.apiserver_version().await.map(|_| Dialect::OURS)
+        };
+        match found {
             Ok(dialect) => {
                 if told.is_some() {
                     tracing::info!("{server} is ready for the controllers");

@@ -11,16 +11,18 @@ use clap::ValueEnum as _;
 use serde_json::{Map, Value};
 use tracing_subscriber::filter::Targets;
 
+use super::evictions::{EvictionArgs, parse_count, parse_percent, parse_rate};
 use super::settings::{Bind, DebugArgs, parse_controllers, parse_span, unknown_controllers};
 use crate::manifest::{Document, Problem};
 use crate::service::{LogFormat, parse_log};
 use crate::world::near;
 
-const TOP: [&str; 10] = [
+const TOP: [&str; 11] = [
     "kubeconfig",
     "context",
     "controllers",
     "leaderElection",
+    "evictions",
     "metricsBind",
     "debugBind",
     "debugCertificate",
@@ -30,6 +32,7 @@ const TOP: [&str; 10] = [
 ];
 const ELECTION: [&str; 6] =
     ["leaderElect", "leaseDuration", "renewDeadline", "retryPeriod", "resourceNamespace", "resourceName"];
+const EVICTIONS: [&str; 5] = ["rate", "burst", "zoneRate", "breakerPercent", "breakerMin"];
 
 /// What a file says; what it does not mention is absent.
 #[derive(Debug, Default, PartialEq)]
@@ -44,6 +47,7 @@ pub(crate) struct FileSettings {
     pub(crate) resource_namespace: Option<String>,
     pub(crate) resource_name: Option<String>,
     pub(crate) metrics_bind: Option<Bind>,
+    pub(crate) evictions: EvictionArgs,
     pub(crate) debug: DebugArgs,
     pub(crate) log: Option<Targets>,
     pub(crate) log_format: Option<LogFormat>,
@@ -69,6 +73,8 @@ impl FileSettings {
         let election =
             top.get("leaderElection").and_then(|value| reader.mapping(value, "leaderElection", &ELECTION));
         let election = election.unwrap_or(&nothing);
+        let evictions = top.get("evictions").and_then(|value| reader.mapping(value, "evictions", &EVICTIONS));
+        let evictions = evictions.unwrap_or(&nothing);
         let read = Self {
             kubeconfig: reader.text(top, "kubeconfig").map(PathBuf::from),
             context: reader.text(top, "context"),
@@ -85,6 +91,13 @@ impl FileSettings {
             retry_period: reader.parsed(election, "leaderElection.retryPeriod", parse_span),
             resource_namespace: reader.text(election, "leaderElection.resourceNamespace"),
             resource_name: reader.text(election, "leaderElection.resourceName"),
+            evictions: EvictionArgs {
+                rate: reader.parsed(evictions, "evictions.rate", parse_rate),
+                burst: reader.parsed(evictions, "evictions.burst", parse_count),
+                zone_rate: reader.parsed(evictions, "evictions.zoneRate", parse_rate),
+                breaker_percent: reader.parsed(evictions, "evictions.breakerPercent", parse_percent),
+                breaker_least: reader.parsed(evictions, "evictions.breakerMin", parse_count),
+            },
         };
         if reader.problems.is_empty() { Ok(read) } else { Err(reader.problems) }
     }
@@ -221,6 +234,12 @@ leaderElection:
   retryPeriod: 1500ms
   resourceNamespace: fleet
   resourceName: berth-2
+evictions:
+  rate: 20
+  burst: 40
+  zoneRate: 0.5
+  breakerPercent: 55
+  breakerMin: 4
 metricsBind: 0.0.0.0:9090
 debugBind: 127.0.0.1:9443
 debugCertificate: tls.crt
@@ -242,6 +261,14 @@ logFormat: json
         assert_eq!(read.debug.bind, Some("127.0.0.1:9443".parse().unwrap()));
         assert_eq!(read.debug.certificate, Some("tls.crt".into()));
         assert_eq!(read.debug.key, Some("tls.key".into()));
+        let evictions = EvictionArgs {
+            rate: Some(20.0),
+            burst: Some(40),
+            zone_rate: Some(0.5),
+            breaker_percent: Some(55),
+            breaker_least: Some(4),
+        };
+        assert_eq!(read.evictions, evictions);
         assert!(read.log.is_some());
         assert_eq!(read.log_format, Some(LogFormat::Json));
     }
@@ -265,11 +292,14 @@ leaderElection:
 metricsBind: localhost
 logFormat: xml
 colour: red
+evictions:
+  rate: -1
+  breakerPercent: 200
 ";
         assert_eq!(
             read(text).unwrap_err(),
             [
-                "c.yaml:10: colour: there is no such setting; allowed are kubeconfig, context, controllers, leaderElection, metricsBind, debugBind, debugCertificate, debugKey, log, logFormat",
+                "c.yaml:10: colour: there is no such setting; allowed are kubeconfig, context, controllers, leaderElection, evictions, metricsBind, debugBind, debugCertificate, debugKey, log, logFormat",
                 "c.yaml:2: controller: there is no such setting; did you mean controllers?",
                 "c.yaml:5: leaderElection.leaderElected: there is no such setting; did you mean leaderElect?",
                 "c.yaml:3: controllers: \"placement\" is not in the list of known controllers; did you mean placement-controller?",
@@ -277,6 +307,8 @@ colour: red
                 "c.yaml:9: logFormat: allowed are text and json",
                 "c.yaml:6: leaderElection.leaderElect: expected true or false",
                 "c.yaml:7: leaderElection.leaseDuration: give a span such as 15s, 1m30s or 500ms",
+                "c.yaml:12: evictions.rate: give a number of pods a second above 0, such as 10 or 0.5; `berth freeze evictions` stops them all",
+                "c.yaml:13: evictions.breakerPercent: give a whole number from 1 to 100",
             ]
         );
         assert_eq!(
@@ -286,7 +318,7 @@ colour: red
         assert_eq!(
             read("- a\n").unwrap_err(),
             [
-                "c.yaml:1: expected a mapping with any of kubeconfig, context, controllers, leaderElection, metricsBind, debugBind, debugCertificate, debugKey, log, logFormat"
+                "c.yaml:1: expected a mapping with any of kubeconfig, context, controllers, leaderElection, evictions, metricsBind, debugBind, debugCertificate, debugKey, log, logFormat"
             ]
         );
     }

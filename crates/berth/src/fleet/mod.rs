@@ -11,6 +11,7 @@
 pub(crate) mod connect;
 pub(crate) mod controllers;
 pub(crate) mod definitions;
+pub(crate) mod evictions;
 pub(crate) mod file;
 pub(crate) mod observe;
 pub(crate) mod rights;

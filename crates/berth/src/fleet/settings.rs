@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use berth_control::lead::{ElectionError, LeaderElection, Timing};
 use berth_control::names::ControllerListError;
-use berth_control::{ControllerList, ControllerName};
+use berth_control::{ControllerList, ControllerName, EvictionLimits};
 use clap::{Args, ValueHint};
 use jiff::SignedDuration;
 
 use super::connect::ServerArgs;
+use super::evictions::EvictionArgs;
 use super::file::FileSettings;
 use crate::manifest::Problem;
 use crate::service::{Address, LogArgs};
@@ -150,6 +151,10 @@ pub struct SettingsArgs {
     /// How much to tell.
     #[command(flatten)]
     pub log: LogArgs,
+
+    /// How fast, last because its flags stand under a heading of their own.
+    #[command(flatten)]
+    pub evictions: EvictionArgs,
 }
 
 /// How to run, with nothing left open but the server's own answers.
@@ -161,6 +166,7 @@ pub(crate) struct Settings {
     pub(crate) election: Option<Election>,
     /// The namespace of this installation; none for that of the pod, or the usual one.
     pub(crate) home: Option<String>,
+    pub(crate) evictions: EvictionLimits,
     pub(crate) metrics: Bind,
     pub(crate) debug: DebugArgs,
     pub(crate) log: LogArgs,
@@ -210,6 +216,19 @@ impl SettingsArgs {
     }
 
     fn over(self, file: FileSettings) -> Result<Settings, Unsettled> {
+        let of_file = |message: String| {
+            Unsettled::File(vec![match &self.config {
+                Some(path) => Problem::of_file(&path.display().to_string().into(), message),
+                None => Problem::of_input(message),
+            }])
+        };
+        let evictions = self.evictions.or(file.evictions).limits().map_err(|missing| {
+            if self.evictions == EvictionArgs::default() {
+                of_file(missing.in_file().to_owned())
+            } else {
+                Unsettled::Flags(missing.in_flags().to_owned())
+            }
+        })?;
         let flags = self.election;
         let home = flags.resource_namespace.or(file.resource_namespace);
         let usual = Timing::default();
@@ -222,11 +241,7 @@ impl SettingsArgs {
                 if by_flags {
                     return Unsettled::Flags(in_flags(error, lease, deadline, retry));
                 }
-                let message = format!("leaderElection: {error}");
-                Unsettled::File(vec![match &self.config {
-                    Some(path) => Problem::of_file(&path.display().to_string().into(), message),
-                    None => Problem::of_input(message),
-                }])
+                of_file(format!("leaderElection: {error}"))
             })?;
             Some(Election {
                 timing,
@@ -244,6 +259,7 @@ impl SettingsArgs {
             controllers: self.controllers.controllers.or(file.controllers).unwrap_or_default(),
             election,
             home,
+            evictions,
             metrics: self
                 .metrics_bind
                 .or(file.metrics_bind)
@@ -371,6 +387,30 @@ mod tests {
         assert_eq!(
             problems[0].to_string(),
             "run.yaml: leaderElection: leaseDuration must be greater than renewDeadline"
+        );
+    }
+
+    #[test]
+    fn bounds_of_evictions_come_from_flags_and_file_together() {
+        let file = || FileSettings {
+            evictions: EvictionArgs { burst: Some(7), ..EvictionArgs::default() },
+            ..FileSettings::default()
+        };
+        let flags = EvictionArgs { rate: Some(3.0), ..EvictionArgs::default() };
+        let settings = SettingsArgs { evictions: flags, ..SettingsArgs::default() }.over(file()).unwrap();
+        assert_eq!((settings.evictions.rate, settings.evictions.burst), (Some(3.0), Some(7)));
+        let Unsettled::File(problems) = SettingsArgs::default().over(file()).unwrap_err() else {
+            panic!("the file is at fault")
+        };
+        assert!(
+            problems[0].to_string().contains("evictions.burst: evictions.rate is missing"),
+            "{problems:?}"
+        );
+        let flags = EvictionArgs { breaker_least: Some(3), ..EvictionArgs::default() };
+        let refused =
+            SettingsArgs { evictions: flags, ..SettingsArgs::default() }.over(FileSettings::default());
+        assert!(
+            matches!(refused, Err(Unsettled::Flags(message)) if message.contains("--eviction-breaker-percent"))
         );
     }
 

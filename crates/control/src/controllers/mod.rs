@@ -11,6 +11,9 @@ mod rbac_binding;
 mod set_binding;
 #[cfg(test)]
 pub(crate) mod stage;
+mod taint_eviction;
+
+use std::sync::Arc;
 
 use berth_engine::model::ObjectKey;
 use berth_engine::{Model, Moment};
@@ -21,18 +24,41 @@ pub use cluster_taint::ClusterTaintController;
 pub use placement::PlacementController;
 pub use rbac_binding::RbacBindingController;
 pub use set_binding::SetBindingController;
+pub use taint_eviction::{EvictionBreaker, EvictionLimits, TaintEvictionController};
 
 use crate::act::{Note, Write};
 use crate::dialect::Dialect;
 use crate::due::{Due, Ended};
 use crate::names::ControllerName;
 use crate::rights::Need;
+use crate::serve::Metrics;
 use crate::world::{Change, Kind, World};
 
-/// The controller of that name, for a server that speaks `dialect`.
-pub(crate) fn controller(name: ControllerName, dialect: Dialect) -> Box<dyn Controller> {
+/// What controllers are made with.
+#[derive(Clone, Debug)]
+pub(crate) struct Setup {
+    /// What the server's definitions have room for.
+    pub(crate) dialect: Dialect,
+    /// The bounds of evictions.
+    pub(crate) evictions: EvictionLimits,
+    /// What is counted.
+    pub(crate) metrics: Arc<Metrics>,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self { dialect: Dialect::OURS, evictions: EvictionLimits::default(), metrics: Arc::default() }
+    }
+}
+
+/// The controller of that name.
+pub(crate) fn controller(name: ControllerName, setup: &Setup) -> Box<dyn Controller> {
+    let Setup { dialect, evictions, metrics } = setup;
     match name {
-        ControllerName::Placement => Box::new(PlacementController::new(dialect)),
+        ControllerName::TaintEviction => {
+            Box::new(TaintEvictionController::new(*evictions, Arc::clone(metrics)))
+        }
+        ControllerName::Placement => Box::new(PlacementController::new(*dialect)),
         ControllerName::ClusterSet => Box::<ClusterSetController>::default(),
         ControllerName::ClusterSetBinding => Box::<SetBindingController>::default(),
         ControllerName::RbacBinding => Box::<RbacBindingController>::default(),

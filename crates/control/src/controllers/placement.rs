@@ -199,7 +199,7 @@ impl PlacementController {
                     }
                     is_filled.get_or_insert(target.clone());
                 }
-                Write::Patch { .. } | Write::Unchanged(_) => {}
+                Write::Patch { .. } | Write::Strategic { .. } | Write::Unchanged(_) => {}
                 Write::Delete(target) => notes.push(note(
                     target.clone(),
                     false,
@@ -316,7 +316,7 @@ impl Controller for PlacementController {
         if !writes.is_empty() || !notes.is_empty() {
             self.expect(subject, &existing, &published);
         }
-        Verdict { writes, notes, wake, outcome }
+        Verdict { writes, notes, wake, outcome, ..Verdict::default() }
     }
 
     fn ended(&mut self, subject: &ObjectKey, _: Ended, _: Moment, world: &World, due: &mut Due) {

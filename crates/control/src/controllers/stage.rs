@@ -70,6 +70,12 @@ impl<C: Controller> Stage<C> {
         self.hear(Told::Seen(seen));
     }
 
+    /// Puts an object on the stage with the identity it has.
+    pub(crate) fn bring(&mut self, kind: Kind, object: Value) {
+        self.objects.insert((kind, key(&object)), object.clone());
+        self.put(kind, object);
+    }
+
     /// Takes an object off the stage.
     pub(crate) fn remove(&mut self, kind: Kind, key: &ObjectKey) {
         self.revision += 1;

@@ -17,12 +17,19 @@
 //! | `berth_reviews_total` | counter | `path`, `verdict` | admission reviews answered |
 //! | `berth_review_seconds` | histogram | `path` | time a review took |
 //! | `berth_certificate_end_timestamp_seconds` | gauge | | when the certificate ends that a webhook shows; 0 where there is none |
+//! | `taint_eviction_controller_pod_deletions_total` | counter | | pods evicted; the name is kube-controller-manager's |
+//! | `taint_eviction_controller_pod_deletion_duration_seconds` | histogram | | from the moment a pod was due, by the time its taint was added, until its deletion was answered |
+//! | `berth_evictions_waiting` | gauge | | pods that must leave and have not, due or not |
+//! | `berth_evictions_held` | gauge | `reason` | pods that are due and held: `frozen`, `not-counted`, `breaker`, `full` or `rate` |
+//! | `berth_evictions_frozen` | gauge | | 1 while a person has stopped evictions |
 //! | `berth_leads` | gauge | | 1 while this process may write, 0 while it stands by |
 
+use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use berth_engine::Moment;
+use berth_engine::evict::Hold;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -77,6 +84,14 @@ struct OfPath {
     path: &'static str,
 }
 
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct ForReason {
+    reason: &'static str,
+}
+
+/// The buckets of kube-controller-manager, in seconds.
+const EVICTION_DELAYS: [f64; 12] = [0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0, 30.0, 60.0, 120.0, 180.0, 240.0];
+
 /// How a placement is, for counting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PlacementState {
@@ -119,6 +134,11 @@ pub struct Metrics {
     review_durations: Family<OfPath, Histogram>,
     certificate_end: Gauge,
     leads: Gauge,
+    evicted: Counter,
+    eviction_delays: Histogram,
+    evictions_waiting: Gauge,
+    evictions_held: Family<ForReason, Gauge>,
+    evictions_frozen: Gauge,
 }
 
 impl Default for Metrics {
@@ -128,7 +148,7 @@ impl Default for Metrics {
         // From a millisecond, the least a server takes, to a minute.
         let react: fn() -> Histogram = || Histogram::new(exponential_buckets(1e-3, 2.5, 13));
         let mut metrics = Self {
-            registry: Registry::with_prefix("berth"),
+            registry: Registry::default(),
             decisions: Family::default(),
             durations: Family::new_with_constructor(decide),
             reactions: Family::new_with_constructor(react),
@@ -142,8 +162,36 @@ impl Default for Metrics {
             review_durations: Family::new_with_constructor(react),
             certificate_end: Gauge::default(),
             leads: Gauge::default(),
+            evicted: Counter::default(),
+            eviction_delays: Histogram::new(EVICTION_DELAYS),
+            evictions_waiting: Gauge::default(),
+            evictions_held: Family::default(),
+            evictions_frozen: Gauge::default(),
         };
-        let registry = &mut metrics.registry;
+        // What dashboards know from kube-controller-manager keeps its name.
+        let theirs = metrics.registry.sub_registry_with_prefix("taint_eviction_controller");
+        theirs.register("pod_deletions", "Pods evicted", metrics.evicted.clone());
+        theirs.register(
+            "pod_deletion_duration_seconds",
+            "Time from the moment a pod was due until its deletion was answered",
+            metrics.eviction_delays.clone(),
+        );
+        let registry = metrics.registry.sub_registry_with_prefix("berth");
+        registry.register(
+            "evictions_waiting",
+            "Pods that must leave and have not",
+            metrics.evictions_waiting.clone(),
+        );
+        registry.register(
+            "evictions_held",
+            "Pods that are due and held, by why",
+            metrics.evictions_held.clone(),
+        );
+        registry.register(
+            "evictions_frozen",
+            "Whether a person has stopped evictions",
+            metrics.evictions_frozen.clone(),
+        );
         registry.register("decisions", "Subjects decided, by how it came out", metrics.decisions.clone());
         registry.register("decide_seconds", "Time a decision took", metrics.durations.clone());
         registry.register(
@@ -236,6 +284,28 @@ impl Metrics {
         self.certificate_end.set(second);
     }
 
+    /// A pod was evicted, so much time after it was due.
+    pub(crate) fn evicted(&self, delay: Duration) {
+        self.evicted.inc();
+        self.eviction_delays.observe(delay.as_secs_f64());
+    }
+
+    /// So many pods must leave, and so many of them are held, each for its reason.
+    pub(crate) fn evictions(&self, waiting: usize, held: &BTreeMap<&'static str, usize>) {
+        self.evictions_waiting.set(i64::try_from(waiting).unwrap_or(i64::MAX));
+        for reason in Hold::WORDS {
+            let count = held.get(reason).copied().unwrap_or_default();
+            self.evictions_held
+                .get_or_create(&ForReason { reason })
+                .set(i64::try_from(count).unwrap_or(i64::MAX));
+        }
+    }
+
+    /// Whether a person has stopped evictions.
+    pub(crate) fn evictions_frozen(&self, is_frozen: bool) {
+        self.evictions_frozen.set(i64::from(is_frozen));
+    }
+
     pub(crate) fn leads(&self, leads: bool) {
         self.leads.set(i64::from(leads));
     }
@@ -259,6 +329,9 @@ mod tests {
         metrics.reviewed("validate", "allowed", Duration::from_millis(5));
         metrics.certificate_ends(1_800_000_000);
         metrics.leads(true);
+        metrics.evicted(Duration::from_millis(20));
+        metrics.evictions(7, &BTreeMap::from([("rate", 3)]));
+        metrics.evictions_frozen(true);
         metrics
     }
 
@@ -272,7 +345,7 @@ mod tests {
             .filter_map(|line| line.split_once(' '))
             .map(|(name, _)| name)
             .collect();
-        assert_eq!(told.len(), 13, "{text}");
+        assert_eq!(told.len(), 18, "{text}");
         let documented = include_str!("metrics.rs");
         for name in told {
             let row = |name: &str| documented.contains(&format!("//! | `{name}` |"));
@@ -290,6 +363,12 @@ mod tests {
             r#"berth_next_deadline_timestamp_seconds{controller="placement-controller"} 1800000000.0"#,
             r#"berth_placements{state="misconfigured"} 2"#,
             "berth_leads 1",
+            "taint_eviction_controller_pod_deletions_total 1",
+            r#"taint_eviction_controller_pod_deletion_duration_seconds_bucket{le="0.025"} 1"#,
+            "berth_evictions_waiting 7",
+            r#"berth_evictions_held{reason="rate"} 3"#,
+            r#"berth_evictions_held{reason="frozen"} 0"#,
+            "berth_evictions_frozen 1",
         ] {
             assert!(text.lines().any(|told| told == line), "{line} is not in\n{text}");
         }

@@ -25,8 +25,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 pub use freeze::{FREEZE, FREEZE_BY, FREEZE_REASON, FREEZE_SINCE, FreezeMap};
 pub use identity::Identity;
-pub(crate) use kind::{Kept, Known, Scope, Visitor};
 pub use kind::{Kind, Object};
+pub(crate) use kind::{Known, Scope, Visitor};
 pub use node_lease::NodeLease;
 pub(crate) use outline::Outline;
 pub(crate) use pod::BY_TAINT;

@@ -70,6 +70,23 @@ pub enum Hold {
     },
 }
 
+impl Hold {
+    /// Every word there is for a hold that bounds have a part in.
+    pub const WORDS: [&'static str; 5] = ["frozen", "not-counted", "breaker", "full", "rate"];
+
+    /// What it is in one word, for metrics; `None` where nothing but time or others are in the way.
+    pub fn word(&self) -> Option<&'static str> {
+        match self {
+            Self::Frozen(_) => Some("frozen"),
+            Self::NotCounted { .. } => Some("not-counted"),
+            Self::BreakerOpen { .. } => Some("breaker"),
+            Self::Full { .. } => Some("full"),
+            Self::Paced { .. } => Some("rate"),
+            Self::NotDue { .. } | Self::Behind { .. } => None,
+        }
+    }
+}
+
 impl fmt::Display for Hold {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -247,6 +247,22 @@ impl<S: Clone + Ord + Hash> Marshal<S> {
         (others > 0).then_some(Hold::Behind { others })
     }
 
+    /// How many whose moment has come are held, by what holds them in one word. A look at everybody who is due.
+    pub fn held(&self, now: Moment) -> BTreeMap<&'static str, usize> {
+        let mut held = BTreeMap::new();
+        for (route, queue) in &self.queues {
+            let hold = match &self.frozen {
+                Some(freeze) => Some(Hold::Frozen(freeze.clone())),
+                None => self.holder(route, now).map(|(_, hold)| hold),
+            };
+            if let Some(word) = hold.and_then(|hold| hold.word()) {
+                let due = queue.turns.iter().take_while(|(due, _)| *due <= now).count();
+                *held.entry(word).or_default() += due;
+            }
+        }
+        held
+    }
+
     /// How many wait, due or not.
     pub fn waiting(&self) -> usize {
         self.waiting.len()

@@ -1,6 +1,6 @@
 //! Who must leave, when, and how many at once: the safety kernel that all scales share.
 //!
-//! Owns the moment at which something must leave ([`departure`]) and the order in which those whose moment has come may
+//! Owns the moment at which something must leave ([`departure`], from a node: [`Tainted`]) and the order in which those whose moment has come may
 //! really go ([`Marshal`]): never faster than a rate, never more at once than a budget, none while too much of a failure
 //! domain is affected, none while a person has said stop. It knows no pods and no API: subjects are whatever the scale
 //! counts, and the caller does the leaving. It reads no clock; every moment is an argument, and a clock that is set back
@@ -20,6 +20,7 @@ mod domain;
 mod hold;
 mod marshal;
 mod rate;
+mod tainted;
 
 pub use allowance::Allowance;
 pub use breaker::{Breaker, Thresholds};
@@ -28,3 +29,4 @@ pub use domain::{Bounds, Domain, Route};
 pub use hold::{Freeze, Hold};
 pub use marshal::Marshal;
 pub use rate::{Bucket, Rate};
+pub use tainted::Tainted;

@@ -2,7 +2,11 @@
 
 use std::fmt;
 
+use berth_api::core::NodeTaint;
 use serde::Serialize;
+
+use super::matcher::Taint;
+use crate::moment::Moment;
 
 /// What a taint on a cluster does to placements that do not tolerate it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -75,5 +79,16 @@ impl fmt::Display for NodeEffect {
             Self::NoExecute => "NoExecute",
             Self::Other(text) => text,
         })
+    }
+}
+
+impl From<&NodeTaint> for Taint<NodeEffect> {
+    fn from(taint: &NodeTaint) -> Self {
+        Self {
+            key: taint.key.as_str().into(),
+            value: taint.value().into(),
+            effect: NodeEffect::parse(&taint.effect),
+            added: taint.time_added.as_ref().map(|time| Moment::from_timestamp(time.0)),
+        }
     }
 }

@@ -103,10 +103,10 @@ impl<E: PartialEq> Toleration<E> {
         }
     }
 
-    /// Numeric comparison of the two values; anything that is not a whole number matches nothing.
+    /// Numeric comparison of the two values; anything that is not a whole number as one writes it matches nothing.
     fn compare(&self, taint: &Taint<E>, holds: impl Fn(i64, i64) -> bool) -> bool {
-        match (taint.value.parse::<i64>(), self.value.parse::<i64>()) {
-            (Ok(taint), Ok(limit)) => holds(taint, limit),
+        match (whole(&taint.value), whole(&self.value)) {
+            (Some(taint), Some(limit)) => holds(taint, limit),
             _ => false,
         }
     }
@@ -115,6 +115,14 @@ impl<E: PartialEq> Toleration<E> {
     fn lasting(&self) -> Lasting {
         self.seconds.map_or(Lasting::Forever, Lasting::Seconds)
     }
+}
+
+/// A whole number in its only spelling: `7`, not `+7` or `007`.
+fn whole(text: &str) -> Option<i64> {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let is_canonical =
+        digits == "0" && digits == text || digits.starts_with(|first| matches!(first, '1'..='9'));
+    text.parse().ok().filter(|_| is_canonical)
 }
 
 impl<E: fmt::Display> fmt::Display for Toleration<E> {
@@ -291,6 +299,11 @@ mod tests {
             ("Gt", "5", false),
             ("Gt", "-9223372036854775808", true),
             ("Lt", "six", false),
+            ("Lt", "+6", false),
+            ("Lt", "06", false),
+            ("Gt", "-0", false),
+            ("Gt", "-7", true),
+            ("Gt", "0", true),
             ("Lt", "99999999999999999999", false),
             ("Like", "5", false),
         ];

@@ -69,7 +69,9 @@ fn a_person_who_says_stop_is_heard_at_once_and_until_they_take_it_back() {
     marshal.freeze(Some(freeze("network maintenance")));
     assert_eq!((marshal.next(second(9)), marshal.wake()), (None, None));
     assert_eq!(marshal.hold(&1, second(9)).unwrap().to_string(), "frozen: network maintenance");
+    assert_eq!(marshal.held(second(9)), BTreeMap::from([("frozen", 1)]));
     marshal.freeze(None);
+    assert_eq!(marshal.held(second(9)), BTreeMap::new());
     assert_eq!(marshal.next(second(9)), Some(1));
 }
 
