@@ -232,6 +232,28 @@ async fn grants(ground: &Ground) {
     ground.caller.until_gone(&path).await;
 }
 
+/// Without a kubelet a pod without a grace period is gone at once.
+async fn evictions(ground: &Ground) {
+    let pods = format!("/api/v1/namespaces/{TEAM}/pods");
+    let pod = |name: &str, tolerations: Value| {
+        json!({"metadata": {"name": name}, "spec": {
+            "nodeName": "node", "terminationGracePeriodSeconds": 0, "tolerations": tolerations,
+            "containers": [{"name": "c", "image": "i"}],
+        }})
+    };
+    let node =
+        json!({"metadata": {"name": "node"}, "spec": {"taints": [{"key": "down", "effect": "NoExecute"}]}});
+    ground.caller.post("/api/v1/nodes", &node).await.ok();
+    let patient =
+        json!([{"key": "down", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 3600}]);
+    ground.caller.post(&pods, &pod("patient", patient)).await.ok();
+    // The time of a taint that somebody tolerates for a while is written down.
+    let is_timed = |node: &Value| node["spec"]["taints"][0]["timeAdded"].is_string();
+    ground.caller.until("/api/v1/nodes/node", "says since when", is_timed).await;
+    ground.caller.post(&pods, &pod("hasty", json!([]))).await.ok();
+    ground.caller.until_gone(&format!("{pods}/hasty")).await;
+}
+
 #[test]
 fn every_controller_does_its_work_with_exactly_the_rights_it_is_given() {
     run(async {
@@ -249,5 +271,6 @@ fn every_controller_does_its_work_with_exactly_the_rights_it_is_given() {
         prove(&ground, "rbac-binding-controller", async |_| grants(&ground).await).await;
         prove(&ground, "cluster-lease-controller", async |_| leases(&ground).await).await;
         prove(&ground, "cluster-taint-controller", async |_| taints(&ground).await).await;
+        prove(&ground, "taint-eviction-controller", async |_| evictions(&ground).await).await;
     });
 }

@@ -372,9 +372,12 @@ impl Controller for TaintEvictionController {
                 None => self.marshal.forget(&domain, now),
             }
         }
-        while let Some(id) = self.marshal.next(now) {
-            due.mark(&id.key);
-            self.going.insert(id, false);
+        // Who is the longest due is known when everybody was judged.
+        if !due.is_ready() {
+            while let Some(id) = self.marshal.next(now) {
+                due.mark(&id.key);
+                self.going.insert(id, false);
+            }
         }
         if self.told > now || self.told.plus(TELL_EVERY) <= now {
             self.told = now;

@@ -27,17 +27,28 @@ impl Tainted {
         for taint in taints.into_iter().filter(|taint| taint.effect == NodeEffect::NoExecute) {
             // The API has one taint of a key and an effect.
             let known = before.taints.iter().zip(&before.since).find(|(known, _)| known.key == taint.key);
+            // A node that was not ready and falls silent has been away all along.
+            let twin = twin(&taint.key).and_then(|twin| before.since_of(twin));
             let since = match (known, taint.added) {
                 // The same taint still, or the time that we wrote on it ourselves.
                 (Some((known, since)), added) if known.added == added => *since,
                 (Some((known, since)), Some(added)) if known.added.is_none() && added == stamp(*since) => {
                     *since
                 }
-                (_, added) => counted_from(added, created, now),
+                (None, added) => {
+                    let counted = counted_from(added, created, now);
+                    twin.map_or(counted, |twin| twin.min(counted))
+                }
+                (Some(_), added) => counted_from(added, created, now),
             };
             self.taints.push(taint);
             self.since.push(since);
         }
+    }
+
+    fn since_of(&self, key: &str) -> Option<Moment> {
+        let place = self.taints.iter().position(|taint| &*taint.key == key)?;
+        Some(self.since[place])
     }
 
     /// Whether nobody has to leave.
@@ -74,6 +85,19 @@ impl Tainted {
             let lasting = lasting(taint, tolerations, Policy::FirstMatch);
             matches!(lasting, Lasting::Seconds(seconds) if seconds > 0)
         })
+    }
+}
+
+/// The two taints of a node that is not well, of which one takes the other's place.
+const UNWELL: [&str; 2] = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
+
+/// The other of the two.
+fn twin(key: &str) -> Option<&'static str> {
+    let [not_ready, unreachable] = UNWELL;
+    match key {
+        _ if key == not_ready => Some(unreachable),
+        _ if key == unreachable => Some(not_ready),
+        _ => None,
     }
 }
 
@@ -150,6 +174,23 @@ mod tests {
             tainted.observe([taint("a", Some(9_000))], CREATED, SEEN.plus_seconds(later));
         }
         assert_eq!(leaves(&tainted, 60), SEEN.plus_seconds(60));
+    }
+
+    #[test]
+    fn a_node_that_was_not_ready_and_falls_silent_has_been_away_all_along() {
+        let [not_ready, unreachable] = UNWELL;
+        let mut tainted = Tainted::default();
+        tainted.observe([taint(not_ready, Some(900))], CREATED, SEEN);
+        tainted.observe(
+            [taint(not_ready, Some(900)), taint(unreachable, Some(1_100))],
+            CREATED,
+            SEEN.plus_seconds(100),
+        );
+        tainted.observe([taint(unreachable, Some(1_100))], CREATED, SEEN.plus_seconds(101));
+        assert_eq!(leaves(&tainted, 300), Moment::from_second(1_200));
+        tainted.observe([], CREATED, SEEN.plus_seconds(110));
+        tainted.observe([taint(unreachable, Some(1_200))], CREATED, SEEN.plus_seconds(200));
+        assert_eq!(leaves(&tainted, 300), Moment::from_second(1_500), "once it was well, it counts anew");
     }
 
     #[test]
