@@ -1,4 +1,6 @@
-//! `berth explain`: why a placement has the clusters it has, and why not others.
+//! `berth explain`: why a placement has the clusters it has, and why not others; why a pod must leave its node.
+
+mod pod;
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,6 +12,7 @@ use berth_engine::explain::{
 use berth_engine::select::{Complaint, compile};
 use clap::{Args, Subcommand};
 
+pub use self::pod::ExplainPodArgs;
 use super::{OutputFormat, WhatIfArgs, WorldArgs};
 use crate::console::{Console, Outcome};
 use crate::manifest::{one_line, printable, write_json_document, write_yaml_document};
@@ -40,6 +43,11 @@ pub enum Subject {
     /// works as it is meant is a warning: a misconfigured placement, which keeps the clusters it has, unknown fields,
     /// ManagedClusterSetBindings that do not count, sets that do not exist.
     Placement(ExplainPlacementArgs),
+    /// Explain whether a pod must leave its node, when, because of which taint, and whether evictions are frozen.
+    ///
+    /// Asks a server, for the pod, its node and the freeze, and judges as the taint-eviction-controller does. What only that
+    /// knows, as when it first saw a taint that does not say since when, or what its rates hold, is not told.
+    Pod(ExplainPodArgs),
 }
 
 /// Arguments of `berth explain placement`.
@@ -73,6 +81,7 @@ pub struct ExplainPlacementArgs {
 pub fn run(args: &ExplainArgs, console: &mut Console<'_>) -> anyhow::Result<Outcome> {
     match &args.subject {
         Subject::Placement(args) => placement(args, console),
+        Subject::Pod(args) => pod::run(args, console),
     }
 }
 
