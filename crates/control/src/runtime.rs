@@ -121,7 +121,7 @@ pub async fn run(client: Client, options: Options, stop: CancellationToken) {
         first: 0,
         is_behind: false,
     };
-    the_loop.run(stop).await;
+    Box::pin(the_loop.run(stop)).await;
     // What was written is told, as long as that does not keep anybody waiting.
     if tokio::time::timeout(RECORD_MAX, recorder).await.is_err() {
         tracing::debug!("some events were not recorded");

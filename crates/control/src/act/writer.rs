@@ -325,7 +325,7 @@ mod tests {
         Target { kind: Kind::Pod, key: ObjectKey::new("n", "p"), uid, resource_version: None }
     }
 
-    fn ending(metadata: Value) -> Value {
+    fn ending(metadata: &Value) -> Value {
         let mut pod =
             json!({"metadata": {"name": "p", "namespace": "n", "uid": "u", "resourceVersion": "9"}});
         for (name, value) in metadata.as_object().unwrap() {
@@ -336,7 +336,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_condition_is_patched_alone_and_only_on_the_pod_that_was_meant() {
-        let (writer, asked, mut told) = writer(200, ending(json!({})));
+        let (writer, asked, mut told) = writer(200, ending(&json!({})));
         let patch = json!({"status": {"conditions": [{"type": "DisruptionTarget", "status": "True"}]}});
         let write = Write::Strategic { target: pod(), subresource: Some("status"), patch };
         run(writer, vec![write]).await.unwrap();
@@ -356,7 +356,7 @@ mod tests {
             (json!({"deletionTimestamp": time, "deletionGracePeriodSeconds": 0}), false),
             (json!({}), false),
         ] {
-            let (writer, asked, mut told) = writer(200, ending(metadata.clone()));
+            let (writer, asked, mut told) = writer(200, ending(&metadata));
             run(writer, vec![Write::Delete(pod())]).await.unwrap();
             let (method, _, _, body) = asked.lock().unwrap().pop().unwrap();
             assert_eq!((method, &body["preconditions"]), (Method::DELETE, &json!({"uid": "u"})));

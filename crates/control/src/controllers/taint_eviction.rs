@@ -89,7 +89,8 @@ pub struct TaintEvictionController {
     begun: HashMap<ObjectKey, Begun>,
     /// The freeze or its end, until it was told.
     news: Option<(Arc<FreezeMap>, bool)>,
-    told: Moment,
+    /// When it was told last how many wait, and whether that may have changed.
+    told: (Moment, bool),
 }
 
 impl TaintEvictionController {
@@ -107,7 +108,7 @@ impl TaintEvictionController {
             going: HashMap::new(),
             begun: HashMap::new(),
             news: None,
-            told: Moment::PAST,
+            told: (Moment::PAST, true),
         }
     }
 
@@ -314,6 +315,7 @@ impl TaintEvictionController {
         }
         self.marshal.freeze(after.map(|map| map.freeze.clone()));
         self.metrics.evictions_frozen(after.is_some());
+        self.told.1 = true;
         due.mark(&subject_of_freeze());
     }
 }
@@ -379,14 +381,17 @@ impl Controller for TaintEvictionController {
                 self.going.insert(id, false);
             }
         }
-        if self.told > now || self.told.plus(TELL_EVERY) <= now {
-            self.told = now;
+        let (told, may_differ) = self.told;
+        if may_differ && (told > now || told.plus(TELL_EVERY) <= now) {
+            // What is due now and was not, time brings about.
+            self.told = (now, self.marshal.waiting() > 0);
             self.metrics.evictions(self.marshal.waiting(), &self.marshal.held(now));
         }
     }
 
     fn wake(&self) -> Option<Moment> {
-        self.marshal.wake()
+        let (told, may_differ) = self.told;
+        self.marshal.wake().into_iter().chain(may_differ.then(|| told.plus(TELL_EVERY))).min()
     }
 
     fn decide(&mut self, subject: &ObjectKey, world: &World, now: Moment) -> Verdict {
@@ -397,6 +402,7 @@ impl Controller for TaintEvictionController {
                 self.decide_node(subject, world)
             };
         }
+        self.told.1 = true;
         match world.pods.get(subject) {
             Some(pod) => self.decide_pod(pod, now),
             None => Verdict { outcome: "gone", ..Verdict::default() },

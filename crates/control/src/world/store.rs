@@ -124,7 +124,7 @@ impl<K: Known> Store<K> {
         let replaces = self.name(&key);
         self.watched = self.watched.max(object.revision());
         let is_deleted = object.uid().is_some_and(|uid| self.deleted.contains_key(uid));
-        if is_deleted { None } else { self.put(key, object, replaces) }
+        if is_deleted { None } else { self.put(&key, object, replaces) }
     }
 
     /// A list or the watch shows an object that cannot be read: it is there, and what was known of it stays.
@@ -157,7 +157,7 @@ impl<K: Known> Store<K> {
         let key = object.key();
         // The list that is under way may be from before.
         let replaces = self.name(&key);
-        self.put(key, object, replaces)
+        self.put(&key, object, replaces)
     }
 
     /// A deletion of ours was done.
@@ -177,8 +177,8 @@ impl<K: Known> Store<K> {
         listing.named.insert(key.clone()) && listing.goes_back
     }
 
-    fn put(&mut self, key: ObjectKey, mut object: K, replaces: bool) -> Option<Turn<K>> {
-        let known = self.objects.get_key_value(&key);
+    fn put(&mut self, key: &ObjectKey, mut object: K, replaces: bool) -> Option<Turn<K>> {
+        let known = self.objects.get_key_value(key);
         let new = object.revision();
         if known.is_some_and(|(_, known)| !replaces && new != 0 && known.revision() >= new) {
             return None;

@@ -156,6 +156,7 @@ fn answer(pod: &Pod, taint: &Taint<NodeEffect>) -> String {
 }
 
 #[cfg(test)]
+#[expect(clippy::needless_pass_by_value, reason = "a literal reads better without a reference")]
 mod tests {
     use serde_json::{Value, json};
 

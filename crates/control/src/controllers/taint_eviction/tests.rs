@@ -1,3 +1,5 @@
+#![expect(clippy::needless_pass_by_value, reason = "a literal reads better without a reference")]
+
 use berth_engine::evict::Hold;
 use serde_json::Value;
 
@@ -171,7 +173,7 @@ fn of_several_taints_the_earliest_end_counts() {
 #[test]
 fn a_toleration_ends_its_seconds_after_the_taint_was_added() {
     let mut stage = armed(60);
-    assert_eq!(stage.controller.wake(), Some(stage.now.plus_seconds(60)));
+    assert_eq!(stage.controller.marshal.wake(), Some(stage.now.plus_seconds(60)));
     assert_eq!(stage.after_seconds(59), NOTHING);
     assert_eq!(stage.after_seconds(1), BOTH);
 }
@@ -204,10 +206,14 @@ fn a_taint_that_does_not_say_when_it_was_added_is_given_the_time_it_was_first_se
         ])
     );
     assert_eq!(spec["podCIDR"], "10.0.0.0/24");
-    assert_eq!(stage.controller.wake(), Some(stage.now.plus_seconds(60)), "exact for who has seen it come");
+    assert_eq!(
+        stage.controller.marshal.wake(),
+        Some(stage.now.plus_seconds(60)),
+        "exact for who has seen it come"
+    );
     let mut after = restarted(&stage, 30);
     assert_eq!(after.settle(), NOTHING);
-    assert_eq!(after.controller.wake(), Some(seen.plus_seconds(60)), "to the second for who has not");
+    assert_eq!(after.controller.marshal.wake(), Some(seen.plus_seconds(60)), "to the second for who has not");
 }
 
 #[test]
@@ -271,7 +277,7 @@ fn tolerations_that_change_while_a_pod_is_armed_count_at_once() {
     longer(&mut stage, None);
     assert_eq!(stage.settle(), NOTHING);
     assert_eq!(notes(&stage), ["Cancelling deletion of Pod n/p"]);
-    assert_eq!(stage.controller.wake(), None);
+    assert_eq!(stage.controller.marshal.wake(), None);
 }
 
 #[test]
@@ -363,7 +369,7 @@ fn a_successor_of_the_same_name_does_not_inherit_the_deadline() {
     stage.put(Kind::Node, node("another", json!([])));
     stage.put(Kind::Pod, successor);
     assert_eq!(stage.after_seconds(3600), NOTHING);
-    assert_eq!((stage.controller.wake(), notes(&stage)), (None, vec![]));
+    assert_eq!((stage.controller.marshal.wake(), notes(&stage)), (None, vec![]));
 }
 
 #[test]
@@ -430,7 +436,7 @@ fn a_rate_is_kept_and_the_longest_due_goes_first() {
         lines.iter().filter_map(|line| line.strip_prefix("delete Pod n/").map(str::to_owned)).collect()
     };
     assert_eq!(deleted(stage.after_seconds(100)), ["d", "c"]);
-    assert_eq!(stage.controller.wake(), Some(stage.now.plus_seconds(1)));
+    assert_eq!(stage.controller.marshal.wake(), Some(stage.now.plus_seconds(1)));
     assert_eq!(deleted(stage.after_seconds(1)), ["b"]);
     assert_eq!(deleted(stage.after_seconds(1)), ["a"]);
 }
@@ -563,6 +569,22 @@ fn a_node_that_is_gone_makes_nobody_leave() {
     stage.remove(Kind::Node, &ObjectKey::new("", "node"));
     assert_eq!(stage.after_seconds(3600), NOTHING, "its pods are for whoever collects what is left behind");
     assert!(stage.controller.places.is_empty());
+}
+
+#[test]
+fn how_many_wait_is_told_within_a_second() {
+    let mut stage = armed(60);
+    let next = stage.controller.wake().unwrap();
+    assert!(stage.now.until(next) <= TELL_EVERY);
+    stage.now = next;
+    stage.settle();
+    assert!(stage.controller.metrics.text().contains("berth_evictions_waiting 1"));
+    stage.remove(Kind::Pod, &key("p"));
+    stage.settle();
+    stage.now = stage.controller.wake().unwrap();
+    stage.settle();
+    assert!(stage.controller.metrics.text().contains("berth_evictions_waiting 0"));
+    assert_eq!(stage.controller.wake(), None, "nothing more to tell");
 }
 
 #[test]
