@@ -158,7 +158,7 @@ mod tests {
 
     use super::*;
 
-    fn node(labels: serde_json::Value) -> Node {
+    fn node(labels: &serde_json::Value) -> Node {
         serde_json::from_value(json!({"metadata": {"name": "n", "labels": labels}})).unwrap()
     }
 
@@ -196,11 +196,11 @@ mod tests {
     #[test]
     fn the_labels_of_old_say_where_a_node_is_before_the_new_ones() {
         let new = json!({"topology.kubernetes.io/region": "r", "topology.kubernetes.io/zone": "z"});
-        assert_eq!(node(new.clone()).zone().to_string(), "r/z");
+        assert_eq!(node(&new).zone().to_string(), "r/z");
         let mut both = new;
         both["failure-domain.beta.kubernetes.io/zone"] = json!("old");
-        assert_eq!(node(both).zone().to_string(), "r/old");
-        assert_eq!(node(json!({"topology.kubernetes.io/zone": "z"})).zone().to_string(), "z");
-        assert_eq!(node(json!({})).zone(), Zone::default());
+        assert_eq!(node(&both).zone().to_string(), "r/old");
+        assert_eq!(node(&json!({"topology.kubernetes.io/zone": "z"})).zone().to_string(), "z");
+        assert_eq!(node(&json!({})).zone(), Zone::default());
     }
 }
