@@ -11,6 +11,7 @@
 //!   taint: the one matcher both use; selector: labels, claims, names, expressions
 //!   evict: who must leave when, and how many at once
 //!   health: leases -> conditions -> system taints      sets: members, standard sets, bindings, grants
+//!   node: the same for nodes: leases -> conditions -> taints, with zones and their pace
 //! ```
 
 pub mod condition;
@@ -20,6 +21,7 @@ pub mod health;
 pub mod impact;
 pub mod model;
 pub mod moment;
+pub mod node;
 pub mod select;
 pub mod selector;
 pub mod sets;

@@ -41,6 +41,15 @@ impl Rate {
         let micros = (1e6 / rate).round();
         Self::Every { interval: Duration::from_micros(micros as u64), burst: burst.max(1) }
     }
+
+    /// Whether it lets more go in the long run than another.
+    pub fn lets_more_go_than(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Stopped, _) | (_, Self::Unlimited) => false,
+            (Self::Unlimited, _) | (_, Self::Stopped) => true,
+            (Self::Every { interval, .. }, Self::Every { interval: others, .. }) => interval < others,
+        }
+    }
 }
 
 impl fmt::Display for Rate {
@@ -168,6 +177,16 @@ mod tests {
         assert_eq!(Bucket::new(Rate::Stopped).ready_at(START), Moment::NEVER);
         assert_eq!(Rate::per_second(f64::INFINITY, 1), Rate::Unlimited);
         assert_eq!(Bucket::new(Rate::Unlimited).ready_at(START), Moment::PAST);
+    }
+
+    #[test]
+    fn rates_are_compared_by_what_they_let_go_in_the_long_run() {
+        let rates = [Rate::Stopped, Rate::per_second(0.01, 9), Rate::per_second(0.1, 1), Rate::Unlimited];
+        for (index, rate) in rates.into_iter().enumerate() {
+            for (other, slower) in rates.into_iter().enumerate() {
+                assert_eq!(rate.lets_more_go_than(slower), index > other, "{rate} and {slower}");
+            }
+        }
     }
 
     #[test]
