@@ -20,7 +20,7 @@ pub const MAX_ENTRIES: usize = 256;
 
 /// Controllers that `*` leaves out: those that must be asked for by name. Where kube-controller-manager runs its own of the
 /// same name, two would act.
-const OFF_BY_DEFAULT: &[ControllerName] = &[ControllerName::TaintEviction];
+const OFF_BY_DEFAULT: &[ControllerName] = &[ControllerName::NodeLifecycle, ControllerName::TaintEviction];
 
 /// One controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -37,17 +37,20 @@ pub enum ControllerName {
     ClusterLease,
     /// Availability of clusters, to their taints.
     ClusterTaint,
+    /// Leases and conditions of nodes, to their taints.
+    NodeLifecycle,
     /// Taints of nodes, to pods that leave.
     TaintEviction,
 }
 
 impl ControllerName {
     /// Every controller, in the order of their names.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::ClusterLease,
         Self::ClusterTaint,
         Self::ClusterSet,
         Self::ClusterSetBinding,
+        Self::NodeLifecycle,
         Self::Placement,
         Self::RbacBinding,
         Self::TaintEviction,
@@ -62,6 +65,7 @@ impl ControllerName {
             Self::RbacBinding => "rbac-binding-controller",
             Self::ClusterLease => "cluster-lease-controller",
             Self::ClusterTaint => "cluster-taint-controller",
+            Self::NodeLifecycle => "node-lifecycle-controller",
             Self::TaintEviction => "taint-eviction-controller",
         }
     }
@@ -75,13 +79,16 @@ impl ControllerName {
             Self::RbacBinding => "binds sets to namespaces whose service account `placement` may bind them",
             Self::ClusterLease => "marks clusters whose lease has run out as of unknown availability",
             Self::ClusterTaint => "taints clusters that are unavailable or unreachable",
+            Self::NodeLifecycle => {
+                "taints nodes by their conditions, and marks those that have fallen silent"
+            }
             Self::TaintEviction => "evicts pods from nodes with NoExecute taints that they do not tolerate",
         }
     }
 
     /// Whether it is about fleets, and needs our definitions; the others are about Kubernetes' own kinds alone.
     pub fn needs_definitions(self) -> bool {
-        !matches!(self, Self::TaintEviction)
+        !matches!(self, Self::NodeLifecycle | Self::TaintEviction)
     }
 
     /// Whether `*` includes it.

@@ -207,6 +207,20 @@ mod tests {
     }
 
     #[test]
+    fn judging_nodes_needs_their_leases_and_the_status_of_pods() {
+        assert_eq!(
+            lines(&of(ControllerName::NodeLifecycle)),
+            [
+                "nodes: list,patch,watch",
+                "nodes/status,pods/status: patch",
+                "pods: list,watch",
+                "leases: get,list,watch",
+                "events: create",
+            ]
+        );
+    }
+
+    #[test]
     fn an_election_is_about_one_lease() {
         assert_eq!(lines(&of_election("berth")), ["leases: create", "leases: get,update,watch [berth]"]);
     }

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use berth_engine::Moment;
 use berth_engine::model::ObjectKey;
+use berth_engine::node::LifecyclePolicy;
 use kube::Client;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
@@ -65,6 +66,8 @@ pub struct Options {
     pub dialect: Dialect,
     /// The bounds of evictions.
     pub evictions: EvictionLimits,
+    /// How nodes are judged.
+    pub lifecycle: LifecyclePolicy,
     /// Whether we lead.
     pub fence: Fence,
     /// Where it is told how we are.
@@ -78,9 +81,19 @@ pub struct Options {
 /// Runs the controllers until `stop`. Writes under way are finished then.
 pub async fn run(client: Client, options: Options, stop: CancellationToken) {
     let (told, hearing) = mpsc::channel(TOLD_MAX);
-    let Options { controllers, identity, home, dialect, evictions, fence, health, metrics, inquiries } =
-        options;
-    let setup = Setup { dialect, evictions, metrics: Arc::clone(&metrics) };
+    let Options {
+        controllers,
+        identity,
+        home,
+        dialect,
+        evictions,
+        lifecycle,
+        fence,
+        health,
+        metrics,
+        inquiries,
+    } = options;
+    let setup = Setup { dialect, evictions, lifecycle, metrics: Arc::clone(&metrics) };
     let seats: Vec<Seat> = controllers.enabled().map(|name| Seat::new(controller(name, &setup))).collect();
     let watches = Watches {
         client: client.clone(),

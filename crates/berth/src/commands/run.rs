@@ -66,6 +66,7 @@ async fn work(settings: Settings, console: &mut Console<'_>) -> anyhow::Result<O
         identity,
         home,
         evictions: settings.evictions,
+        lifecycle: settings.lifecycle,
         listeners,
         inquiries: inquiries(),
     };

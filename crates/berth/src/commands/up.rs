@@ -10,6 +10,7 @@ use berth_admission::TimeAdded;
 use berth_api::ManagedCluster;
 use berth_control::lead::HOME;
 use berth_control::{ControllerList, EvictionLimits, inquiries};
+use berth_engine::node::LifecyclePolicy;
 use berth_hub::Admission;
 use clap::Args;
 use kube::Client;
@@ -86,6 +87,7 @@ pub fn run(args: UpArgs, console: &mut Console<'_>) -> anyhow::Result<Outcome> {
                 identity: identity(),
                 home: HOME.to_owned(),
                 evictions: EvictionLimits::default(),
+                lifecycle: LifecyclePolicy::default(),
                 listeners,
                 inquiries,
             };

@@ -8,6 +8,7 @@ use berth_admission::TimeAdded;
 use berth_control::lead::{Fence, HOME};
 use berth_control::serve::{Health, Metrics, router};
 use berth_control::{ControllerName, Dialect, EvictionLimits, Inquirer, Options, inquiries};
+use berth_engine::node::LifecyclePolicy;
 use berth_hub::{Clock, Listener};
 use clap::Args;
 use kube::Client;
@@ -204,6 +205,7 @@ fn look_out(client: Client, metrics: Arc<Metrics>, stop: CancellationToken) -> I
         home: HOME.to_owned(),
         dialect: Dialect::OURS,
         evictions: EvictionLimits::default(),
+        lifecycle: LifecyclePolicy::default(),
         fence: Fence::closed(),
         // A webhook that has not seen the fleet yet answers all the same, without warnings.
         health: Health::default(),

@@ -13,6 +13,7 @@ use berth_control::serve::{Certificate, Health, Listener, Metrics, Service, rout
 use berth_control::{
     ControllerList, ControllerName, Dialect, EvictionLimits, Inquirer, Inquiries, Options, debug,
 };
+use berth_engine::node::LifecyclePolicy;
 use kube::Client;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
@@ -96,6 +97,8 @@ pub(crate) struct Controllers {
     pub(crate) home: String,
     /// The bounds of evictions.
     pub(crate) evictions: EvictionLimits,
+    /// How nodes are judged.
+    pub(crate) lifecycle: LifecyclePolicy,
     /// Where to tell how they are and what they see.
     pub(crate) listeners: Listeners,
     /// How others in this process ask about the fleet.
@@ -114,7 +117,18 @@ impl Controllers {
         stop: CancellationToken,
         ready: impl AsyncFnOnce(String) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
-        let Self { client, server, list, election, identity, home, evictions, listeners, inquiries } = self;
+        let Self {
+            client,
+            server,
+            list,
+            election,
+            identity,
+            home,
+            evictions,
+            lifecycle,
+            listeners,
+            inquiries,
+        } = self;
         let count = list.enabled().count();
         let line = format!(
             "controllers ready: {count} of {} on {server}{}",
@@ -162,6 +176,7 @@ impl Controllers {
             home,
             dialect,
             evictions,
+            lifecycle,
             fence,
             health: health.clone(),
             metrics,

@@ -12,17 +12,19 @@ use serde_json::{Map, Value};
 use tracing_subscriber::filter::Targets;
 
 use super::evictions::{EvictionArgs, parse_count, parse_percent, parse_rate};
+use super::node_lifecycle::{self, AllDown, LifecycleArgs};
 use super::settings::{Bind, DebugArgs, parse_controllers, parse_span, unknown_controllers};
 use crate::manifest::{Document, Problem};
 use crate::service::{LogFormat, parse_log};
 use crate::world::near;
 
-const TOP: [&str; 11] = [
+const TOP: [&str; 12] = [
     "kubeconfig",
     "context",
     "controllers",
     "leaderElection",
     "evictions",
+    "nodeLifecycleController",
     "metricsBind",
     "debugBind",
     "debugCertificate",
@@ -33,6 +35,21 @@ const TOP: [&str; 11] = [
 const ELECTION: [&str; 6] =
     ["leaderElect", "leaseDuration", "renewDeadline", "retryPeriod", "resourceNamespace", "resourceName"];
 const EVICTIONS: [&str; 5] = ["rate", "burst", "zoneRate", "breakerPercent", "breakerMin"];
+
+const LIFECYCLE: [&str; 12] = [
+    "nodeMonitorGracePeriod",
+    "nodeStartupGracePeriod",
+    "nodeMonitorPeriod",
+    "nodeEvictionRate",
+    "secondaryNodeEvictionRate",
+    "largeClusterSizeThreshold",
+    "unhealthyZoneThreshold",
+    "nodeDisruptionCalm",
+    "whenAllZonesDown",
+    "nodeFlapThreshold",
+    "nodeFlapWindow",
+    "nodeFlapHold",
+];
 
 /// What a file says; what it does not mention is absent.
 #[derive(Debug, Default, PartialEq)]
@@ -48,6 +65,7 @@ pub(crate) struct FileSettings {
     pub(crate) resource_name: Option<String>,
     pub(crate) metrics_bind: Option<Bind>,
     pub(crate) evictions: EvictionArgs,
+    pub(crate) lifecycle: LifecycleArgs,
     pub(crate) debug: DebugArgs,
     pub(crate) log: Option<Targets>,
     pub(crate) log_format: Option<LogFormat>,
@@ -75,6 +93,7 @@ impl FileSettings {
         let election = election.unwrap_or(&nothing);
         let evictions = top.get("evictions").and_then(|value| reader.mapping(value, "evictions", &EVICTIONS));
         let evictions = evictions.unwrap_or(&nothing);
+        let lifecycle = reader.lifecycle(top);
         let read = Self {
             kubeconfig: reader.text(top, "kubeconfig").map(PathBuf::from),
             context: reader.text(top, "context"),
@@ -91,6 +110,7 @@ impl FileSettings {
             retry_period: reader.parsed(election, "leaderElection.retryPeriod", parse_span),
             resource_namespace: reader.text(election, "leaderElection.resourceNamespace"),
             resource_name: reader.text(election, "leaderElection.resourceName"),
+            lifecycle,
             evictions: EvictionArgs {
                 rate: reader.parsed(evictions, "evictions.rate", parse_rate),
                 burst: reader.parsed(evictions, "evictions.burst", parse_count),
@@ -193,6 +213,48 @@ impl<'d> Reader<'d> {
         read
     }
 
+    /// How nodes are judged, by kube-controller-manager's names.
+    fn lifecycle(&mut self, top: &'d Map<String, Value>) -> LifecycleArgs {
+        use node_lifecycle as parse;
+        const PATH: &str = "nodeLifecycleController";
+        let Some(fields) = top.get(PATH).and_then(|value| self.mapping(value, PATH, &LIFECYCLE)) else {
+            return LifecycleArgs::default();
+        };
+        let path = |key: &str| format!("{PATH}.{key}");
+        let mut span = |key| self.parsed(fields, &path(key), parse::parse_positive_span);
+        let node_monitor_grace_period = span("nodeMonitorGracePeriod");
+        let node_startup_grace_period = span("nodeStartupGracePeriod");
+        let node_monitor_period = span("nodeMonitorPeriod");
+        let node_flap_window = span("nodeFlapWindow");
+        let mut rate = |key| self.parsed(fields, &path(key), parse::parse_rate);
+        let node_eviction_rate = rate("nodeEvictionRate");
+        let secondary_node_eviction_rate = rate("secondaryNodeEvictionRate");
+        LifecycleArgs {
+            node_monitor_grace_period,
+            node_startup_grace_period,
+            node_monitor_period,
+            node_eviction_rate,
+            secondary_node_eviction_rate,
+            large_cluster_size_threshold: self.parsed(
+                fields,
+                &path("largeClusterSizeThreshold"),
+                parse::parse_count,
+            ),
+            unhealthy_zone_threshold: self.parsed(
+                fields,
+                &path("unhealthyZoneThreshold"),
+                parse::parse_share,
+            ),
+            node_disruption_calm: self.parsed(fields, &path("nodeDisruptionCalm"), parse::parse_bounded_span),
+            when_all_zones_down: self.parsed(fields, &path("whenAllZonesDown"), |text| {
+                AllDown::from_str(text, false).map_err(|_| "allowed are untaint and hold".to_owned())
+            }),
+            node_flap_threshold: self.parsed(fields, &path("nodeFlapThreshold"), parse::parse_falls),
+            node_flap_window,
+            node_flap_hold: self.parsed(fields, &path("nodeFlapHold"), parse::parse_hold),
+        }
+    }
+
     /// A list of names, or one text as the flag has it.
     fn controllers(&mut self, fields: &'d Map<String, Value>) -> Option<ControllerList> {
         let path = "controllers";
@@ -240,6 +302,12 @@ evictions:
   zoneRate: 0.5
   breakerPercent: 55
   breakerMin: 4
+nodeLifecycleController:
+  nodeMonitorGracePeriod: 20s
+  nodeEvictionRate: 1
+  largeClusterSizeThreshold: 10
+  unhealthyZoneThreshold: 0.4
+  whenAllZonesDown: hold
 metricsBind: 0.0.0.0:9090
 debugBind: 127.0.0.1:9443
 debugCertificate: tls.crt
@@ -269,6 +337,15 @@ logFormat: json
             breaker_least: Some(4),
         };
         assert_eq!(read.evictions, evictions);
+        let lifecycle = LifecycleArgs {
+            node_monitor_grace_period: Some(Duration::from_secs(20)),
+            node_eviction_rate: Some(1.0),
+            large_cluster_size_threshold: Some(10),
+            unhealthy_zone_threshold: Some(0.4),
+            when_all_zones_down: Some(AllDown::Hold),
+            ..LifecycleArgs::default()
+        };
+        assert_eq!(read.lifecycle, lifecycle);
         assert!(read.log.is_some());
         assert_eq!(read.log_format, Some(LogFormat::Json));
     }
@@ -295,13 +372,22 @@ colour: red
 evictions:
   rate: -1
   breakerPercent: 200
+nodeLifecycleController:
+  nodeMonitorGracePeriod: 0s
+  unhealthyZoneThreshold: 55
+  nodeEvictionRates: 1
+  whenAllZonesDown: panic
 ";
         assert_eq!(
             read(text).unwrap_err(),
             [
-                "c.yaml:10: colour: there is no such setting; allowed are kubeconfig, context, controllers, leaderElection, evictions, metricsBind, debugBind, debugCertificate, debugKey, log, logFormat",
+                "c.yaml:10: colour: there is no such setting; allowed are kubeconfig, context, controllers, leaderElection, evictions, nodeLifecycleController, metricsBind, debugBind, debugCertificate, debugKey, log, logFormat",
                 "c.yaml:2: controller: there is no such setting; did you mean controllers?",
                 "c.yaml:5: leaderElection.leaderElected: there is no such setting; did you mean leaderElect?",
+                "c.yaml:17: nodeLifecycleController.nodeEvictionRates: there is no such setting; did you mean nodeEvictionRate?",
+                "c.yaml:15: nodeLifecycleController.nodeMonitorGracePeriod: give a span greater than zero",
+                "c.yaml:16: nodeLifecycleController.unhealthyZoneThreshold: give a number from 0 to 1, such as 0.55",
+                "c.yaml:18: nodeLifecycleController.whenAllZonesDown: allowed are untaint and hold",
                 "c.yaml:3: controllers: \"placement\" is not in the list of known controllers; did you mean placement-controller?",
                 "c.yaml:8: metricsBind: give an IP address with a port, as 127.0.0.1:8080 or 0.0.0.0:8080, or 0 for none",
                 "c.yaml:9: logFormat: allowed are text and json",
@@ -318,7 +404,7 @@ evictions:
         assert_eq!(
             read("- a\n").unwrap_err(),
             [
-                "c.yaml:1: expected a mapping with any of kubeconfig, context, controllers, leaderElection, evictions, metricsBind, debugBind, debugCertificate, debugKey, log, logFormat"
+                "c.yaml:1: expected a mapping with any of kubeconfig, context, controllers, leaderElection, evictions, nodeLifecycleController, metricsBind, debugBind, debugCertificate, debugKey, log, logFormat"
             ]
         );
     }

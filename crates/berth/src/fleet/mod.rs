@@ -13,6 +13,7 @@ pub(crate) mod controllers;
 pub(crate) mod definitions;
 pub(crate) mod evictions;
 pub(crate) mod file;
+pub(crate) mod node_lifecycle;
 pub(crate) mod observe;
 pub(crate) mod rights;
 pub(crate) mod settings;

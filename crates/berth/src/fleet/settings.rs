@@ -8,12 +8,14 @@ use std::time::Duration;
 use berth_control::lead::{ElectionError, LeaderElection, Timing};
 use berth_control::names::ControllerListError;
 use berth_control::{ControllerList, ControllerName, EvictionLimits};
+use berth_engine::node::LifecyclePolicy;
 use clap::{Args, ValueHint};
 use jiff::SignedDuration;
 
 use super::connect::ServerArgs;
 use super::evictions::EvictionArgs;
 use super::file::FileSettings;
+use super::node_lifecycle::LifecycleArgs;
 use crate::manifest::Problem;
 use crate::service::{Address, LogArgs};
 use crate::world::near;
@@ -155,6 +157,10 @@ pub struct SettingsArgs {
     /// How fast, last because its flags stand under a heading of their own.
     #[command(flatten)]
     pub evictions: EvictionArgs,
+
+    /// How nodes are judged.
+    #[command(flatten)]
+    pub lifecycle: LifecycleArgs,
 }
 
 /// How to run, with nothing left open but the server's own answers.
@@ -167,6 +173,7 @@ pub(crate) struct Settings {
     /// The namespace of this installation; none for that of the pod, or the usual one.
     pub(crate) home: Option<String>,
     pub(crate) evictions: EvictionLimits,
+    pub(crate) lifecycle: LifecyclePolicy,
     pub(crate) metrics: Bind,
     pub(crate) debug: DebugArgs,
     pub(crate) log: LogArgs,
@@ -260,6 +267,7 @@ impl SettingsArgs {
             election,
             home,
             evictions,
+            lifecycle: self.lifecycle.or(file.lifecycle).policy(),
             metrics: self
                 .metrics_bind
                 .or(file.metrics_bind)

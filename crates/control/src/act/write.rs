@@ -34,7 +34,7 @@ pub enum Write {
     /// Delete an object, if it is still the one that was seen.
     Delete(Target),
     /// Go on only if this object, on which what follows was decided, is still as it was seen: for verdicts on what did
-    /// *not* happen, which a watch that has gone quiet would give as well.
+    /// *not* happen, which a watch that has gone quiet would give as well. One that was not there must still not be.
     Unchanged(Target),
 }
 
@@ -67,7 +67,7 @@ impl Target {
         Self { resource_version: None, ..Self::of(object) }
     }
 
-    /// An object that the same job creates.
+    /// An object that is not there: one that the same job creates, or that must still be missing.
     pub fn to_come(kind: Kind, key: ObjectKey) -> Self {
         Self { kind, key, uid: None, resource_version: None }
     }

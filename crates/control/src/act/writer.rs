@@ -182,6 +182,8 @@ impl Writer {
             Ok(Ok(text)) => {
                 target.kind.read(&text).map_err(|source| WriteError::Unreadable { write: named(), source })?
             }
+            // What was not there still is not.
+            Ok(Err(kube::Error::Api(status))) if status.code == 404 && target.uid.is_none() => return Ok(()),
             Ok(Err(kube::Error::Api(status))) if status.code == 404 => {
                 let _ = self.told.send(deleted(target)).await;
                 return Err(WriteError::Stale { write: named(), message: status.message.clone() });
@@ -345,6 +347,35 @@ mod tests {
         assert_eq!(content, "application/strategic-merge-patch+json");
         assert_eq!(body["metadata"], json!({"uid": "u"}), "any revision will do");
         assert!(matches!(told.recv().await, Some(Told::Answered(_))));
+    }
+
+    #[tokio::test]
+    async fn a_job_goes_on_only_while_what_it_was_decided_on_is_still_so() {
+        let lease = json!({"metadata": {"name": "n1", "namespace": "kube-node-lease", "uid": "l", "resourceVersion": "7"}});
+        let missing = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 404, "reason": "NotFound"});
+        let key = ObjectKey::new("kube-node-lease", "n1");
+        let seen = |revision: &str| Target {
+            kind: Kind::NodeLease,
+            key: key.clone(),
+            uid: Some("l".to_owned()),
+            resource_version: Some(revision.to_owned()),
+        };
+        let unseen = Target::to_come(Kind::NodeLease, key.clone());
+        for (code, answer, target, goes_on, is_told) in [
+            (200, &lease, seen("7"), true, false),
+            (200, &lease, seen("6"), false, true),
+            (404, &missing, seen("7"), false, true),
+            (404, &missing, unseen.clone(), true, false),
+            (200, &lease, unseen.clone(), false, true),
+        ] {
+            let (writer, asked, mut told) = writer(code, answer.clone());
+            let ended = run(writer, vec![Write::Unchanged(target.clone())]).await;
+            assert_eq!(ended.is_ok(), goes_on, "{code} {target:?}");
+            assert!(ended.is_ok() || matches!(ended, Err(WriteError::Stale { .. })));
+            assert_eq!(told.try_recv().is_ok(), is_told, "{code} {target:?}");
+            let path = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/n1";
+            assert_eq!(asked.lock().unwrap()[0].1, path);
+        }
     }
 
     #[tokio::test]

@@ -6,7 +6,9 @@
 mod cluster_lease;
 mod cluster_set;
 mod cluster_taint;
+mod node_lifecycle;
 mod placement;
+mod pods_by_node;
 mod rbac_binding;
 mod set_binding;
 #[cfg(test)]
@@ -16,11 +18,13 @@ mod taint_eviction;
 use std::sync::Arc;
 
 use berth_engine::model::ObjectKey;
+use berth_engine::node::LifecyclePolicy;
 use berth_engine::{Model, Moment};
 
 pub use cluster_lease::ClusterLeaseController;
 pub use cluster_set::ClusterSetController;
 pub use cluster_taint::ClusterTaintController;
+pub use node_lifecycle::NodeLifecycleController;
 pub use placement::PlacementController;
 pub use rbac_binding::RbacBindingController;
 pub use set_binding::SetBindingController;
@@ -41,22 +45,32 @@ pub(crate) struct Setup {
     pub(crate) dialect: Dialect,
     /// The bounds of evictions.
     pub(crate) evictions: EvictionLimits,
+    /// How nodes are judged.
+    pub(crate) lifecycle: LifecyclePolicy,
     /// What is counted.
     pub(crate) metrics: Arc<Metrics>,
 }
 
 impl Default for Setup {
     fn default() -> Self {
-        Self { dialect: Dialect::OURS, evictions: EvictionLimits::default(), metrics: Arc::default() }
+        Self {
+            dialect: Dialect::OURS,
+            evictions: EvictionLimits::default(),
+            lifecycle: LifecyclePolicy::default(),
+            metrics: Arc::default(),
+        }
     }
 }
 
 /// The controller of that name.
 pub(crate) fn controller(name: ControllerName, setup: &Setup) -> Box<dyn Controller> {
-    let Setup { dialect, evictions, metrics } = setup;
+    let Setup { dialect, evictions, lifecycle, metrics } = setup;
     match name {
         ControllerName::TaintEviction => {
             Box::new(TaintEvictionController::new(*evictions, Arc::clone(metrics)))
+        }
+        ControllerName::NodeLifecycle => {
+            Box::new(NodeLifecycleController::new(*lifecycle, Arc::clone(metrics)))
         }
         ControllerName::Placement => Box::new(PlacementController::new(*dialect)),
         ControllerName::ClusterSet => Box::<ClusterSetController>::default(),

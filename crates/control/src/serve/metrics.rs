@@ -1,7 +1,7 @@
 //! What is counted.
 //!
 //! Owns the names and the labels of the metrics of the controllers. Labels take few values each: kinds, controllers,
-//! verbs and outcomes, never names of objects, so that the number of series does not grow with the fleet.
+//! verbs and outcomes, never names of objects, so that the number of series does not grow with the fleet; zones are few.
 //!
 //! | name | kind | labels | meaning |
 //! |---|---|---|---|
@@ -22,6 +22,10 @@
 //! | `berth_evictions_waiting` | gauge | | pods that must leave and have not, due or not |
 //! | `berth_evictions_held` | gauge | `reason` | pods that are due and held: `frozen`, `not-counted`, `breaker`, `full` or `rate` |
 //! | `berth_evictions_frozen` | gauge | | 1 while a person has stopped evictions |
+//! | `node_collector_zone_size` | gauge | `zone` | nodes of a zone; these names are kube-controller-manager's |
+//! | `node_collector_unhealthy_nodes_in_zone` | gauge | `zone` | nodes of a zone that are not ready |
+//! | `node_collector_zone_health` | gauge | `zone` | how many percent of a zone are ready |
+//! | `node_collector_evictions_total` | counter | `zone` | nodes tainted so that their pods leave |
 //! | `berth_leads` | gauge | | 1 while this process may write, 0 while it stands by |
 
 use std::collections::BTreeMap;
@@ -30,6 +34,7 @@ use std::time::Duration;
 
 use berth_engine::Moment;
 use berth_engine::evict::Hold;
+use berth_engine::node::ZoneCounts;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -89,6 +94,11 @@ struct ForReason {
     reason: &'static str,
 }
 
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct OfZone {
+    zone: String,
+}
+
 /// The buckets of kube-controller-manager, in seconds.
 const EVICTION_DELAYS: [f64; 12] = [0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0, 30.0, 60.0, 120.0, 180.0, 240.0];
 
@@ -139,6 +149,10 @@ pub struct Metrics {
     evictions_waiting: Gauge,
     evictions_held: Family<ForReason, Gauge>,
     evictions_frozen: Gauge,
+    zone_size: Family<OfZone, Gauge>,
+    zone_unhealthy: Family<OfZone, Gauge>,
+    zone_health: Family<OfZone, Gauge>,
+    nodes_tainted: Family<OfZone, Counter>,
 }
 
 impl Default for Metrics {
@@ -167,6 +181,10 @@ impl Default for Metrics {
             evictions_waiting: Gauge::default(),
             evictions_held: Family::default(),
             evictions_frozen: Gauge::default(),
+            zone_size: Family::default(),
+            zone_unhealthy: Family::default(),
+            zone_health: Family::default(),
+            nodes_tainted: Family::default(),
         };
         // What dashboards know from kube-controller-manager keeps its name.
         let theirs = metrics.registry.sub_registry_with_prefix("taint_eviction_controller");
@@ -176,6 +194,15 @@ impl Default for Metrics {
             "Time from the moment a pod was due until its deletion was answered",
             metrics.eviction_delays.clone(),
         );
+        let theirs = metrics.registry.sub_registry_with_prefix("node_collector");
+        theirs.register("zone_size", "Nodes of a zone", metrics.zone_size.clone());
+        theirs.register(
+            "unhealthy_nodes_in_zone",
+            "Nodes of a zone that are not ready",
+            metrics.zone_unhealthy.clone(),
+        );
+        theirs.register("zone_health", "How many percent of a zone are ready", metrics.zone_health.clone());
+        theirs.register("evictions", "Nodes tainted so that their pods leave", metrics.nodes_tainted.clone());
         let registry = metrics.registry.sub_registry_with_prefix("berth");
         registry.register(
             "evictions_waiting",
@@ -306,6 +333,28 @@ impl Metrics {
         self.evictions_frozen.set(i64::from(is_frozen));
     }
 
+    /// So many nodes of these zones are ready, and so many are not; other zones are no more.
+    pub(crate) fn zones(&self, zones: impl Iterator<Item = (String, ZoneCounts)>) {
+        for family in [&self.zone_size, &self.zone_unhealthy, &self.zone_health] {
+            family.clear();
+        }
+        for (zone, counts) in zones {
+            let (of, size) = (OfZone { zone }, counts.size());
+            let set = |family: &Family<OfZone, Gauge>, count: usize| {
+                family.get_or_create(&of).set(i64::try_from(count).unwrap_or(i64::MAX));
+            };
+            set(&self.zone_size, size);
+            set(&self.zone_unhealthy, counts.not_ready);
+            // Where nobody counts, nobody is unwell.
+            set(&self.zone_health, (100 * counts.ready).checked_div(size).unwrap_or(100));
+        }
+    }
+
+    /// A node of this zone was tainted so that its pods leave.
+    pub(crate) fn node_tainted(&self, zone: String) {
+        self.nodes_tainted.get_or_create(&OfZone { zone }).inc();
+    }
+
     pub(crate) fn leads(&self, leads: bool) {
         self.leads.set(i64::from(leads));
     }
@@ -332,6 +381,8 @@ mod tests {
         metrics.evicted(Duration::from_millis(20));
         metrics.evictions(7, &BTreeMap::from([("rate", 3)]));
         metrics.evictions_frozen(true);
+        metrics.zones([("z".to_owned(), ZoneCounts { ready: 2, not_ready: 1 })].into_iter());
+        metrics.node_tainted("z".to_owned());
         metrics
     }
 
@@ -345,7 +396,7 @@ mod tests {
             .filter_map(|line| line.split_once(' '))
             .map(|(name, _)| name)
             .collect();
-        assert_eq!(told.len(), 18, "{text}");
+        assert_eq!(told.len(), 22, "{text}");
         let documented = include_str!("metrics.rs");
         for name in told {
             let row = |name: &str| documented.contains(&format!("//! | `{name}` |"));
@@ -369,6 +420,10 @@ mod tests {
             r#"berth_evictions_held{reason="rate"} 3"#,
             r#"berth_evictions_held{reason="frozen"} 0"#,
             "berth_evictions_frozen 1",
+            r#"node_collector_zone_size{zone="z"} 3"#,
+            r#"node_collector_unhealthy_nodes_in_zone{zone="z"} 1"#,
+            r#"node_collector_zone_health{zone="z"} 66"#,
+            r#"node_collector_evictions_total{zone="z"} 1"#,
         ] {
             assert!(text.lines().any(|told| told == line), "{line} is not in\n{text}");
         }

@@ -27,6 +27,7 @@ pub use freeze::{FREEZE, FREEZE_BY, FREEZE_REASON, FREEZE_SINCE, FreezeMap};
 pub use identity::Identity;
 pub use kind::{Kind, Object};
 pub(crate) use kind::{Known, Scope, Visitor};
+pub(crate) use node_lease::NODE_LEASES;
 pub use node_lease::NodeLease;
 pub(crate) use outline::Outline;
 pub(crate) use pod::BY_TAINT;

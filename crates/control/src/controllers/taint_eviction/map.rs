@@ -2,19 +2,20 @@
 //!
 //! Owns an index that changes by difference. It decides nothing.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use berth_api::core::Node;
 use berth_engine::evict::{Domain, Route};
 use berth_engine::model::ObjectKey;
 
+use crate::controllers::pods_by_node::PodsByNode;
 use crate::world::Pod;
 
 /// Pods by node, and zones.
 #[derive(Debug, Default)]
 pub(super) struct Map {
-    pods: HashMap<Arc<str>, BTreeSet<ObjectKey>>,
+    pods: PodsByNode,
     zones: HashMap<Arc<str>, Zone>,
     /// Zones in which something has changed since somebody asked.
     changed: HashSet<Arc<str>>,
@@ -31,20 +32,7 @@ pub(super) struct Zone {
 impl Map {
     /// A pod was so and is so.
     pub(super) fn pod(&mut self, before: Option<&Pod>, after: Option<&Pod>) {
-        if before.map(|pod| &pod.node) == after.map(|pod| &pod.node) {
-            return;
-        }
-        if let Some(pod) = before
-            && let Some(pods) = self.pods.get_mut(&pod.node)
-        {
-            pods.remove(&pod.identity.key);
-            if pods.is_empty() {
-                self.pods.remove(&pod.node);
-            }
-        }
-        if let Some(pod) = after.filter(|pod| !pod.node.is_empty()) {
-            self.pods.entry(Arc::clone(&pod.node)).or_default().insert(pod.identity.key.clone());
-        }
+        self.pods.change(before, after);
     }
 
     /// A node was so and is so.
@@ -74,7 +62,7 @@ impl Map {
 
     /// The pods on a node, in the order of their names.
     pub(super) fn on(&self, node: &str) -> impl Iterator<Item = &ObjectKey> {
-        self.pods.get(node).into_iter().flatten()
+        self.pods.on(node)
     }
 
     /// The zones in which something has changed since the last time, as they are now; none where nothing is left of it.

@@ -1,0 +1,314 @@
+//! The node lifecycle controller: leases and conditions of nodes in, conditions, taints and the readiness of pods out.
+//!
+//! Owns which pods are on which node, and what was told of nodes that came and went. When a node has fallen silent, which
+//! taints it should carry and which of its pods are to be told is the engine's verdict; that a node is ready again only its
+//! kubelet says.
+//!
+//! A node whose conditions are to be written is judged again by what comes back before anything else is done about it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use berth_api::core::{Node, Zone};
+use berth_engine::Moment;
+use berth_engine::model::ObjectKey;
+use berth_engine::node::names::condition;
+use berth_engine::node::{Judgement, Lifecycle, LifecyclePolicy, Ready, Told, ZoneCounts};
+use serde_json::{Map, Value, json};
+
+use super::pods_by_node::PodsByNode;
+use super::{Controller, Verdict};
+use crate::act::{Note, Target, Write};
+use crate::due::Due;
+use crate::names::ControllerName;
+use crate::rights::Need;
+use crate::serve::Metrics;
+use crate::world::{Change, Kind, NODE_LEASES, Object, Pod, Truth, World};
+
+/// Pods of one node that are told at a time: their node may be back before all are.
+const PODS_AT_ONCE: usize = 32;
+/// Who says so in events, as Kubernetes has it.
+const REPORTER: &str = "node-controller";
+/// Where the API takes events about objects without a namespace.
+const EVENTS_NAMESPACE: &str = "default";
+const NOT_READY: &str = "NodeNotReady";
+
+/// Judges nodes by their leases and conditions.
+#[derive(Debug)]
+pub struct NodeLifecycleController {
+    lifecycle: Lifecycle,
+    metrics: Arc<Metrics>,
+    pods: PodsByNode,
+    /// Which pods of silent nodes have been told.
+    told: HashMap<Arc<str>, Told<Arc<str>>>,
+    /// Nodes we have judged that are no more, by their identity.
+    removed: HashMap<Arc<str>, Arc<Node>>,
+    /// The counts of the zones as they were told last.
+    counted: Vec<(Zone, ZoneCounts)>,
+}
+
+impl NodeLifecycleController {
+    /// A controller that has seen nothing yet.
+    pub fn new(policy: LifecyclePolicy, metrics: Arc<Metrics>) -> Self {
+        Self {
+            lifecycle: Lifecycle::new(policy),
+            metrics,
+            pods: PodsByNode::default(),
+            told: HashMap::new(),
+            removed: HashMap::new(),
+            counted: Vec::new(),
+        }
+    }
+
+    fn observe_node(&mut self, change: &Change, due: &mut Due) {
+        let name = &change.key.name;
+        let uid = |object: &Object| object.uid().map(str::to_owned);
+        let is_other = change.before.as_ref().and_then(uid) != change.after.as_ref().and_then(uid);
+        if let Some(Object::Node(before)) = change.before.as_ref().filter(|_| is_other) {
+            // Only who acts has something to tell of it.
+            if self.lifecycle.knows(name) {
+                self.removed.insert(Arc::clone(name), Arc::clone(before));
+            }
+            self.lifecycle.gone(name);
+            self.told.remove(name);
+            due.forget(&change.key);
+        }
+        if let Some(Object::Node(node)) = &change.after {
+            self.lifecycle.seen(name, node);
+        }
+        due.mark(&change.key);
+    }
+
+    fn observe_pod(&mut self, change: &Change, world: &World, due: &mut Due) {
+        fn pod(object: Option<&Object>) -> Option<&Pod> {
+            match object {
+                Some(Object::Pod(pod)) => Some(pod),
+                _ => None,
+            }
+        }
+        let after = pod(change.after.as_ref());
+        self.pods.change(pod(change.before.as_ref()), after);
+        // Only pods of silent nodes are any business of ours.
+        let Some(node) = after.filter(|pod| !pod.node.is_empty()).map(|pod| subject(&pod.node)) else {
+            return;
+        };
+        if world.nodes.get(&node).is_some_and(|node| Ready::of(node) == Ready::Unknown) {
+            due.mark(&node);
+        }
+    }
+
+    /// The pods of a silent node that are to be told now, and whether there are more.
+    fn overdue_pods(&mut self, node: &Arc<str>, world: &World) -> (Vec<Arc<Pod>>, bool) {
+        let pods = self.pods.on(node).filter_map(|key| world.pods.get(key));
+        let readiness = pods.map(|pod| {
+            (Arc::clone(pod), Arc::clone(&pod.identity.uid), pod.ready.map(|ready| ready != Truth::False))
+        });
+        let mut overdue = self.told.entry(Arc::clone(node)).or_default().overdue(readiness);
+        let has_more = overdue.len() > PODS_AT_ONCE;
+        overdue.truncate(PODS_AT_ONCE);
+        (overdue, has_more)
+    }
+
+    /// Tells how many nodes of each zone are ready, if that has changed.
+    fn tell(&mut self) {
+        let counts = || self.lifecycle.zones().counts();
+        if counts().eq(self.counted.iter().map(|(zone, counts)| (zone, *counts))) {
+            return;
+        }
+        let counted: Vec<_> = counts().map(|(zone, counts)| (zone.clone(), counts)).collect();
+        self.metrics.zones(counted.iter().map(|(zone, counts)| (zone_label(zone), *counts)));
+        self.counted = counted;
+    }
+}
+
+impl Controller for NodeLifecycleController {
+    fn name(&self) -> ControllerName {
+        ControllerName::NodeLifecycle
+    }
+
+    fn kinds(&self) -> &'static [Kind] {
+        &[Kind::Node, Kind::NodeLease, Kind::Pod]
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[
+            Need::Get(Kind::NodeLease),
+            Need::PatchPart(Kind::Node, "status"),
+            // Taints are part of a node's spec; labels of its metadata.
+            Need::Patch(Kind::Node),
+            Need::PatchPart(Kind::Pod, "status"),
+            Need::Record,
+        ]
+    }
+
+    fn observe(&mut self, change: &Change, world: &World, due: &mut Due) {
+        match change.kind() {
+            Kind::Node => self.observe_node(change, due),
+            Kind::NodeLease => {
+                let node = subject(&change.key.name);
+                // Leases of nodes that are no more are renewed by nobody, but they stay for a while.
+                if world.nodes.get(&node).is_some() {
+                    due.mark(&node);
+                }
+            }
+            Kind::Pod => self.observe_pod(change, world, due),
+            _ => {}
+        }
+    }
+
+    fn advance(&mut self, now: Moment, _: &World, due: &mut Due) {
+        for node in self.lifecycle.advance(now) {
+            due.mark(&subject(&node));
+        }
+        self.tell();
+    }
+
+    fn wake(&self) -> Option<Moment> {
+        self.lifecycle.wake()
+    }
+
+    fn decide(&mut self, subject: &ObjectKey, world: &World, now: Moment) -> Verdict {
+        let removed = self.removed.remove(&subject.name).map(|node| removed_note(&node));
+        let Some(node) = world.nodes.get(subject) else {
+            return Verdict { notes: removed.into_iter().collect(), outcome: "gone", ..Verdict::default() };
+        };
+        let lease_key = ObjectKey::new(NODE_LEASES, &subject.name);
+        let lease = world.node_leases.get(&lease_key);
+        let renewed = lease.and_then(|lease| lease.renewed);
+        let judged = self.lifecycle.judge(&subject.name, node, renewed, now);
+        if judged.used_turn {
+            self.metrics.node_tainted(zone_label(&node.zone()));
+        }
+        let mut verdict = Verdict {
+            notes: removed.into_iter().collect(),
+            wake: judged.wake,
+            outcome: outcome(node),
+            ..Verdict::default()
+        };
+        verdict.notes.extend(judged.is_new.then(|| registered_note(node)));
+        if !judged.conditions.is_empty() {
+            verdict.outcome = "silent";
+            verdict.notes.extend(judged.is_fall.then(|| fallen_note(node)));
+            // That nothing was heard of the lease may be the watch's fault. Nor may the node have changed since it was seen.
+            verdict.writes.push(Write::Unchanged(match lease {
+                Some(lease) => Target::of(&Object::NodeLease(Arc::clone(lease))),
+                None => Target::to_come(Kind::NodeLease, lease_key),
+            }));
+            verdict.writes.push(Write::Strategic {
+                target: Target::of(&Object::Node(Arc::clone(node))),
+                subresource: Some("status"),
+                patch: json!({"status": {"conditions": judged.conditions}}),
+            });
+            return verdict;
+        }
+        let tells_pods = judged.tells_pods;
+        verdict.writes.extend(changes(node, judged));
+        if tells_pods {
+            let (pods, has_more) = self.overdue_pods(&subject.name, world);
+            for pod in pods {
+                verdict.writes.push(not_ready(&pod, now));
+                verdict.notes.push(not_ready_note(&pod));
+            }
+            if has_more {
+                verdict.wake = Some(now);
+            }
+        } else {
+            self.told.remove(&subject.name);
+        }
+        verdict
+    }
+}
+
+/// A node as a subject.
+fn subject(node: &str) -> ObjectKey {
+    ObjectKey::new("", node)
+}
+
+/// A zone as Kubernetes' metrics name it: with a separator that no label can hold.
+fn zone_label(zone: &Zone) -> String {
+    let Zone { region, zone } = zone;
+    if region.is_empty() && zone.is_empty() { String::new() } else { format!("{region}:\u{0}:{zone}") }
+}
+
+fn outcome(node: &Node) -> &'static str {
+    match Ready::of(node) {
+        Ready::True => "ready",
+        Ready::False => "not-ready",
+        Ready::Unknown => "unreachable",
+        Ready::Unsaid => "unsaid",
+    }
+}
+
+/// The change of a node's taints and labels, if there is one.
+fn changes(node: &Arc<Node>, judged: Judgement) -> Option<Write> {
+    let mut patch = Map::new();
+    if let Some(taints) = judged.taints {
+        // A list of nothing is no list.
+        let taints = if taints.is_empty() { Value::Null } else { json!(taints) };
+        patch.insert("spec".to_owned(), json!({"taints": taints}));
+    }
+    if !judged.labels.is_empty() {
+        patch.insert("metadata".to_owned(), json!({"labels": judged.labels}));
+    }
+    (!patch.is_empty()).then(|| Write::Patch {
+        target: Target::of(&Object::Node(Arc::clone(node))),
+        subresource: None,
+        patch: Value::Object(patch),
+    })
+}
+
+/// Says of a pod that it is not ready, and leaves why it was.
+fn not_ready(pod: &Arc<Pod>, now: Moment) -> Write {
+    Write::Strategic {
+        target: Target::whatever_revision(&Object::Pod(Arc::clone(pod))),
+        subresource: Some("status"),
+        patch: json!({"status": {"conditions": [{
+            "type": condition::READY, "status": "False", "lastTransitionTime": now.to_string(),
+        }]}}),
+    }
+}
+
+fn node_note(node: &Arc<Node>, reason: &'static str, note: String) -> Note {
+    Note {
+        regarding: Target::of(&Object::Node(Arc::clone(node))),
+        related: None,
+        is_warning: false,
+        reason,
+        action: reason,
+        note,
+        reporter: REPORTER,
+        namespace: EVENTS_NAMESPACE.to_owned(),
+    }
+}
+
+fn registered_note(node: &Arc<Node>) -> Note {
+    let name = node.metadata.name.as_deref().unwrap_or_default();
+    node_note(node, "RegisteredNode", format!("Node {name} event: Registered Node {name} in Controller"))
+}
+
+fn removed_note(node: &Arc<Node>) -> Note {
+    let name = node.metadata.name.as_deref().unwrap_or_default();
+    node_note(node, "RemovingNode", format!("Node {name} event: Removing Node {name} from Controller"))
+}
+
+fn fallen_note(node: &Arc<Node>) -> Note {
+    let name = node.metadata.name.as_deref().unwrap_or_default();
+    node_note(node, NOT_READY, format!("Node {name} status is now: {NOT_READY}"))
+}
+
+fn not_ready_note(pod: &Arc<Pod>) -> Note {
+    Note {
+        regarding: Target::whatever_revision(&Object::Pod(Arc::clone(pod))),
+        related: None,
+        is_warning: true,
+        reason: NOT_READY,
+        action: NOT_READY,
+        note: "Node is not ready".to_owned(),
+        reporter: REPORTER,
+        namespace: pod.identity.key.namespace.to_string(),
+    }
+}
+
+#[cfg(test)]
+#[path = "node_lifecycle/tests.rs"]
+mod tests;
