@@ -179,7 +179,7 @@ mod tests {
         tainted(key, "NoSchedule", Some(0))
     }
 
-    /// Upstream: node_lifecycle_controller_test.go "TestTaintsNodeByCondition".
+    /// Kubernetes' own: `TestTaintsNodeByCondition`.
     #[test]
     fn no_schedule_follows_the_conditions_at_once() {
         let network = "node.kubernetes.io/network-unavailable";
@@ -221,7 +221,7 @@ mod tests {
         assert_eq!(it.spec.taints, []);
     }
 
-    /// Upstream: node_lifecycle_controller_test.go "TestApplyNoExecuteTaints" and "...ToUnreachableNode".
+    /// Kubernetes' own: `TestApplyNoExecuteTaints`, `TestApplyNoExecuteTaintsToUnreachableNode`.
     #[test]
     fn no_execute_waits_for_its_turn_and_goes_when_the_node_is_ready() {
         for (status, key) in [("False", NOT_READY), ("Unknown", UNREACHABLE)] {
@@ -237,7 +237,7 @@ mod tests {
         }
     }
 
-    /// Upstream: node_lifecycle_controller_test.go "TestSwapUnreachableNotReadyTaints".
+    /// Kubernetes' own: `TestSwapUnreachableNotReadyTaints`.
     #[test]
     fn one_taint_is_swapped_for_the_other_at_once_and_keeps_its_time() {
         let mut it = ready("Unknown", &[]);

@@ -153,7 +153,7 @@ mod tests {
         assert_eq!(next(&mut turns, 22), ["a"]);
     }
 
-    /// Upstream: node_lifecycle_controller_test.go "TestApplyNoExecuteTaintsToNodesEnqueueTwice", and the issues it is from: a
+    /// Kubernetes' own: `TestApplyNoExecuteTaintsToNodesEnqueueTwice`, and the issues it is from: a
     /// node that was in line once must be let in again.
     #[test]
     fn who_left_the_line_may_enter_it_again() {

@@ -150,7 +150,7 @@ fn a_node_that_falls_silent_is_unknown_tainted_and_its_pods_are_told() {
     assert_eq!(pass(&mut stage, 100, &["n2"]), NOTHING);
 }
 
-/// Upstream: node_lifecycle_controller_test.go "TestNodeEventGeneration".
+/// Kubernetes' own: `TestNodeEventGeneration`.
 #[test]
 fn what_happens_to_nodes_is_told_in_events() {
     let mut stage = two();
@@ -185,7 +185,7 @@ fn a_node_made_again_under_its_name_is_told_as_two() {
     assert_eq!(reasons, ["RemovingNode", "RegisteredNode"]);
 }
 
-/// Upstream: node_lifecycle_controller_test.go "TestMonitorNodeHealthUpdateStatus": a node whose kubelet never spoke.
+/// Kubernetes' own: `TestMonitorNodeHealthUpdateStatus`: a node whose kubelet never spoke.
 #[test]
 fn a_node_that_never_says_anything_is_unknown_a_startup_grace_after_it_was_made() {
     let mut stage = two();
@@ -221,7 +221,7 @@ fn a_node_is_welcome_when_its_kubelet_says_so_and_its_labels_follow() {
     assert_eq!(labels["beta.kubernetes.io/os"], "linux");
 }
 
-/// Upstream: node_lifecycle_controller_test.go "TestProcessPodMarkPodNotReady".
+/// Kubernetes' own: `TestProcessPodMarkPodNotReady`.
 #[test]
 fn a_pod_that_comes_late_to_a_silent_node_is_told_as_well() {
     let mut stage = two();
@@ -232,7 +232,7 @@ fn a_pod_that_comes_late_to_a_silent_node_is_told_as_well() {
     assert_eq!(stage.settle(), NOTHING, "somebody who is there made it ready again");
 }
 
-/// Upstream: node_lifecycle_controller_test.go "TestMonitorNodeHealthMarkPodsNotReadyRetry".
+/// Kubernetes' own: `TestMonitorNodeHealthMarkPodsNotReadyRetry`.
 #[test]
 fn pods_are_told_until_all_have_been_also_by_a_new_process() {
     let mut before = two();

@@ -157,7 +157,7 @@ fn a_node_that_falls_silent_is_unknown_at_its_moment_and_back_when_it_speaks() {
     assert_eq!(cluster.taints("a2"), CLEAN);
 }
 
-/// Upstream: node_lifecycle_controller_test.go "TestMonitorNodeHealthUpdateNodeAndPodStatusWithLease": whether there is a
+/// Kubernetes' own: `TestMonitorNodeHealthUpdateNodeAndPodStatusWithLease`: whether there is a
 /// lease, whether it is renewed, and whether the status is fresh, old or missing.
 #[test]
 fn either_a_lease_or_a_status_that_changes_keeps_a_node_known() {
@@ -292,7 +292,7 @@ fn where_it_is_wanted_nothing_changes_while_everything_is_down() {
     assert!(cluster.lifecycle.zones().freeze().is_some());
 }
 
-/// Upstream: node_lifecycle_controller_test.go "TestMonitorNodeHealth": the only node that lives is excluded.
+/// Kubernetes' own: `TestMonitorNodeHealth`: the only node that lives is excluded.
 #[test]
 fn a_node_that_does_not_count_is_judged_like_any_other() {
     let mut cluster = Cluster::with(&[("a", 3)]);
