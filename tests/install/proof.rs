@@ -254,12 +254,39 @@ async fn evictions(ground: &Ground) {
     ground.caller.until_gone(&format!("{pods}/hasty")).await;
 }
 
+/// A node that nobody ever hears of, and a pod there that says it is ready.
+async fn silent_node(ground: &Ground) {
+    ground.caller.post("/api/v1/nodes", &json!({"metadata": {"name": "silent"}})).await.ok();
+    let pods = format!("/api/v1/namespaces/{TEAM}/pods");
+    let pod = json!({"metadata": {"name": "serving"}, "spec": {
+        "nodeName": "silent", "tolerations": [{"operator": "Exists"}],
+        "containers": [{"name": "c", "image": "i"}],
+    }});
+    ground.caller.post(&pods, &pod).await.ok();
+    let ready = json!({"status": {"conditions": [{"type": "Ready", "status": "True"}]}});
+    ground.caller.merge(&format!("{pods}/serving/status"), &ready).await.ok();
+}
+
+/// It has a minute from when it was made.
+async fn silence(ground: &Ground) {
+    let pod = format!("/api/v1/namespaces/{TEAM}/pods/serving");
+    until("the silence being noticed", PATIENCE, async || {
+        let node = ground.caller.get("/api/v1/nodes/silent").await.ok();
+        let pod = ground.caller.get(&pod).await.ok();
+        let is_barred = node["spec"]["taints"].to_string().contains("unreachable");
+        let is_told = pod["status"]["conditions"][0]["status"] == "False";
+        if is_barred && is_told { Ok(()) } else { Err(format!("{node}\n{pod}")) }
+    })
+    .await;
+}
+
 #[test]
 fn every_controller_does_its_work_with_exactly_the_rights_it_is_given() {
     run(async {
         let Some(ground) = Ground::new().await else { return };
         prove(&ground, "clusterset-controller", async |_| sets(&ground).await).await;
         ground.namespace(TEAM).await;
+        silent_node(&ground).await;
         ground.set("blue").await;
         ground
             .make("v1beta2", Some(TEAM), "ManagedClusterSetBinding", "blue", json!({"clusterSet": "blue"}))
@@ -272,5 +299,6 @@ fn every_controller_does_its_work_with_exactly_the_rights_it_is_given() {
         prove(&ground, "cluster-lease-controller", async |_| leases(&ground).await).await;
         prove(&ground, "cluster-taint-controller", async |_| taints(&ground).await).await;
         prove(&ground, "taint-eviction-controller", async |_| evictions(&ground).await).await;
+        prove(&ground, "node-lifecycle-controller", async |_| silence(&ground).await).await;
     });
 }

@@ -186,9 +186,9 @@ impl Controller for NodeLifecycleController {
             ..Verdict::default()
         };
         verdict.notes.extend(judged.is_new.then(|| registered_note(node)));
-        if !judged.conditions.is_empty() {
+        if let Some(silence) = &judged.silence {
             verdict.outcome = "silent";
-            verdict.notes.extend(judged.is_fall.then(|| fallen_note(node)));
+            verdict.notes.extend(silence.is_fall.then(|| fallen_note(node)));
             // That nothing was heard of the lease may be the watch's fault. Nor may the node have changed since it was seen.
             verdict.writes.push(Write::Unchanged(match lease {
                 Some(lease) => Target::of(&Object::NodeLease(Arc::clone(lease))),
@@ -197,7 +197,7 @@ impl Controller for NodeLifecycleController {
             verdict.writes.push(Write::Strategic {
                 target: Target::of(&Object::Node(Arc::clone(node))),
                 subresource: Some("status"),
-                patch: json!({"status": {"conditions": judged.conditions}}),
+                patch: json!({"status": {"conditions": silence.conditions}}),
             });
             return verdict;
         }

@@ -32,7 +32,7 @@ pub struct Graces {
 
 impl Default for Graces {
     fn default() -> Self {
-        Self { monitor: Duration::from_secs(50), startup: Duration::from_secs(60) }
+        Self { monitor: Duration::from_secs(50), startup: Duration::from_mins(1) }
     }
 }
 

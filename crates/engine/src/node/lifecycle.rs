@@ -44,11 +44,8 @@ pub struct LifecyclePolicy {
 pub struct Judgement {
     /// Whether this is the first judgement of the node.
     pub is_new: bool,
-    /// Conditions to write, because the node has fallen silent. Before they are, the caller makes sure that it has: that
-    /// nothing was heard may be the fault of who listens.
-    pub conditions: Vec<NodeCondition>,
-    /// Whether these turn a node that was ready.
-    pub is_fall: bool,
+    /// That the node has fallen silent, and its conditions do not say so.
+    pub silence: Option<Silence>,
     /// The whole list of taints to write, if it is another.
     pub taints: Option<Vec<NodeTaint>>,
     /// Labels to set.
@@ -59,6 +56,16 @@ pub struct Judgement {
     pub used_turn: bool,
     /// When time alone will change this.
     pub wake: Option<Moment>,
+}
+
+/// That a node has fallen silent. Before it is written, the caller makes sure of it: that nothing was heard may be the fault
+/// of who listens.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Silence {
+    /// The conditions to write; nothing else is done about the node until they are.
+    pub conditions: Vec<NodeCondition>,
+    /// Whether they turn a node that was ready.
+    pub is_fall: bool,
 }
 
 /// The nodes of a cluster.
@@ -155,8 +162,8 @@ impl Lifecycle {
         if is_silent {
             let conditions = silenced(conditions, created, now);
             if !conditions.is_empty() {
-                let is_fall = ready == Ready::True;
-                return Judgement { is_new, conditions, is_fall, ..Judgement::default() };
+                let silence = Some(Silence { conditions, is_fall: ready == Ready::True });
+                return Judgement { is_new, silence, ..Judgement::default() };
             }
         }
         let is_all_down = self.zones.is_all_down();

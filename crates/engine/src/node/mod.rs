@@ -30,7 +30,7 @@ mod zones;
 pub use falls::{Falls, FlapPolicy};
 pub use labels::missing_labels;
 pub use life::{Attention, Graces, Life, Signs};
-pub use lifecycle::{Judgement, Lifecycle, LifecyclePolicy};
+pub use lifecycle::{Judgement, Lifecycle, LifecyclePolicy, Silence};
 pub use pods::Told;
 pub use ready::Ready;
 pub use silence::silenced;

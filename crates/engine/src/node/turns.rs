@@ -134,7 +134,7 @@ mod tests {
     }
 
     fn next(turns: &mut Turns, now: i64) -> Vec<String> {
-        turns.next(at(now)).iter().map(|node| node.to_string()).collect()
+        turns.next(at(now)).iter().map(ToString::to_string).collect()
     }
 
     const NOBODY: [&str; 0] = [];

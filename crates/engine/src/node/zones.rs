@@ -112,7 +112,7 @@ pub enum ZoneNews {
 pub struct Zones {
     policy: DisruptionPolicy,
     nodes: HashMap<Arc<str>, (Zone, Standing)>,
-    zones: BTreeMap<Zone, Watched>,
+    watched: BTreeMap<Zone, Watched>,
     /// Since when everything has been down, if it is.
     down_since: Option<Moment>,
     /// Since when something has been up again, while everything still counts as down.
@@ -170,7 +170,7 @@ impl Zones {
         Self {
             policy,
             nodes: HashMap::new(),
-            zones: BTreeMap::new(),
+            watched: BTreeMap::new(),
             down_since: None,
             up_since: None,
             is_stirred: false,
@@ -184,7 +184,7 @@ impl Zones {
             return;
         }
         self.forget(node);
-        *self.zones.entry(zone.clone()).or_default().tally(standing) += 1;
+        *self.watched.entry(zone.clone()).or_default().tally(standing) += 1;
         self.nodes.insert(Arc::clone(node), (zone.clone(), standing));
         self.is_stirred = true;
     }
@@ -192,7 +192,7 @@ impl Zones {
     /// A node is no more.
     pub fn forget(&mut self, node: &str) {
         let Some((zone, standing)) = self.nodes.remove(node) else { return };
-        if let Some(watched) = self.zones.get_mut(&zone) {
+        if let Some(watched) = self.watched.get_mut(&zone) {
             *watched.tally(standing) -= 1;
         }
         self.is_stirred = true;
@@ -212,7 +212,7 @@ impl Zones {
         }
         self.is_stirred = false;
         let mut news = Vec::new();
-        self.zones.retain(|zone, watched| {
+        self.watched.retain(|zone, watched| {
             let is_empty = watched.counts.size() + watched.excluded == 0;
             watched.empty_since = is_empty.then(|| watched.empty_since.map_or(now, |since| since.min(now)));
             let is_gone = watched.empty_since.is_some_and(|since| since.plus(LINGER) <= now);
@@ -222,7 +222,7 @@ impl Zones {
             !is_gone
         });
         let is_rising = self.judge_everything(now, &mut news);
-        for (zone, watched) in &mut self.zones {
+        for (zone, watched) in &mut self.watched {
             let state = watched.state(self.policy.unhealthy_share);
             let target = match self.down_since {
                 Some(_) => Rate::Stopped,
@@ -249,7 +249,7 @@ impl Zones {
     /// Whether everything is down. Says whether that ended just now.
     fn judge_everything(&mut self, now: Moment, news: &mut Vec<ZoneNews>) -> bool {
         let share = self.policy.unhealthy_share;
-        let mut counted = self.zones.values().filter(|zone| zone.counts.size() > 0).peekable();
+        let mut counted = self.watched.values().filter(|zone| zone.counts.size() > 0).peekable();
         // Where nobody counts, nothing can be said, and what was said stays.
         let is_down = match counted.peek() {
             None => self.down_since.is_some() && !self.nodes.is_empty(),
@@ -280,7 +280,7 @@ impl Zones {
         if self.is_stirred {
             return Some(Moment::PAST);
         }
-        let better = self.zones.values().filter_map(|zone| zone.better_since);
+        let better = self.watched.values().filter_map(|zone| zone.better_since);
         better.chain(self.up_since).min().map(|since| since.plus(self.policy.calm))
     }
 
@@ -301,7 +301,7 @@ impl Zones {
 
     /// The zones that have nodes, with their counts, in order.
     pub fn counts(&self) -> impl Iterator<Item = (&Zone, ZoneCounts)> {
-        let zones = self.zones.iter().filter(|(_, watched)| watched.empty_since.is_none());
+        let zones = self.watched.iter().filter(|(_, watched)| watched.empty_since.is_none());
         zones.map(|(zone, watched)| (zone, watched.counts))
     }
 }

@@ -73,7 +73,9 @@ fn pass(stage: &mut NodeStage, seconds: i64, alive: &[&str]) -> Vec<String> {
     let mut written = Vec::new();
     for _ in 0..seconds {
         stage.now = stage.now.plus_seconds(1);
-        alive.iter().for_each(|name| renews(stage, name));
+        for name in alive {
+            renews(stage, name);
+        }
         written.extend(stage.settle());
     }
     written

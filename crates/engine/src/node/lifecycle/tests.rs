@@ -88,7 +88,7 @@ impl Cluster {
                 None => self.wakes.remove(&name),
             };
             let mut after = node.clone();
-            for condition in judged.conditions {
+            for condition in judged.silence.into_iter().flat_map(|silence| silence.conditions) {
                 after.status.conditions.retain(|one| one.type_ != condition.type_);
                 after.status.conditions.push(condition);
             }
@@ -280,7 +280,9 @@ fn where_it_is_wanted_nothing_changes_while_everything_is_down() {
     let mut cluster = Cluster::with(&[("a", 2)]);
     let nodes = cluster.nodes.clone();
     cluster.lifecycle = Lifecycle::new(LifecyclePolicy { disruption, ..LifecyclePolicy::default() });
-    nodes.iter().for_each(|(name, node)| cluster.put(name, node.clone()));
+    for (name, node) in &nodes {
+        cluster.put(name, node.clone());
+    }
     cluster.says("a0", "False");
     cluster.pass(1, &["a"]);
     cluster.pass(60, &[]);

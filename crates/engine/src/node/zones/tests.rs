@@ -20,7 +20,7 @@ fn all_down(zones: &mut Zones, now: i64) -> bool {
 
 /// The pace of a zone, in nodes a second.
 fn pace(zones: &Zones, name: &str) -> f64 {
-    match zones.zones[&zone(name)].pace.unwrap() {
+    match zones.watched[&zone(name)].pace.unwrap() {
         Rate::Every { interval, burst: 1 } => 1.0 / interval.as_secs_f64(),
         Rate::Stopped => 0.0,
         other => panic!("{other:?}"),
@@ -132,10 +132,12 @@ proptest! {
         for (place, ready, not_ready, step) in steps {
             now += step;
             let name = ["a", "b"][place];
-            (0..12).for_each(|index| zones.forget(&format!("{name}-{index}")));
+            for index in 0..12 {
+                zones.forget(&format!("{name}-{index}"));
+            }
             put(&mut zones, name, ready, not_ready);
             zones.turn(at(now));
-            for watched in zones.zones.values() {
+            for watched in zones.watched.values() {
                 let target = policy.pace(watched.state(policy.unhealthy_share), watched.counts.size());
                 prop_assert!(!watched.pace.unwrap().lets_more_go_than(target));
             }
@@ -145,13 +147,13 @@ proptest! {
         zones.turn(at(now + 5));
         zones.turn(at(now + 10));
         let fresh_down = {
-            let mut counted = zones.zones.values().filter(|zone| zone.counts.size() > 0).peekable();
+            let mut counted = zones.watched.values().filter(|zone| zone.counts.size() > 0).peekable();
             counted.peek().is_some() && counted.all(|zone| zone.counts.ready == 0)
         };
-        if zones.zones.values().any(|zone| zone.counts.size() > 0) {
+        if zones.watched.values().any(|zone| zone.counts.size() > 0) {
             prop_assert_eq!(zones.is_all_down(), fresh_down);
         }
-        for watched in zones.zones.values() {
+        for watched in zones.watched.values() {
             let by_counts = policy.pace(watched.state(policy.unhealthy_share), watched.counts.size());
             let expected = if zones.is_all_down() { Rate::Stopped } else { by_counts };
             prop_assert_eq!(watched.pace, Some(expected));
