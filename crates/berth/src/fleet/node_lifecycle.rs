@@ -35,8 +35,8 @@ impl From<AllDown> for WhenAllDown {
 }
 
 /// How nodes are judged.
-#[derive(Debug, Clone, Default, PartialEq, Args)]
-#[command(next_help_heading = "Options of the node-lifecycle-controller")]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Args)]
+#[command(next_help_heading = "Nodes (node-lifecycle-controller)")]
 pub struct LifecycleArgs {
     /// How long a node may be silent before it counts as unknown [default: 50s].
     #[arg(long, value_name = "SPAN", value_parser = parse_positive_span)]
@@ -113,7 +113,7 @@ impl LifecycleArgs {
     }
 
     /// What was said, over what is usual.
-    pub(crate) fn policy(&self) -> LifecyclePolicy {
+    pub(crate) fn policy(self) -> LifecyclePolicy {
         let mut policy = LifecyclePolicy::default();
         let graces = &mut policy.graces;
         graces.monitor = self.node_monitor_grace_period.unwrap_or(graces.monitor);
@@ -200,7 +200,7 @@ mod tests {
         let policy = LifecycleArgs::default().policy();
         assert_eq!(policy, LifecyclePolicy::default());
         assert_eq!(policy.graces.monitor, Duration::from_secs(50));
-        assert_eq!(policy.graces.startup, Duration::from_secs(60));
+        assert_eq!(policy.graces.startup, Duration::from_mins(1));
         let disruption = policy.disruption;
         assert_eq!((disruption.rate, disruption.secondary_rate, disruption.large_zone), (0.1, 0.01, 50));
         assert!((disruption.unhealthy_share - 0.55).abs() < f32::EPSILON);
