@@ -1,4 +1,4 @@
-//! Which test shows what upstream's suites ask for: the tables of `docs/conformance.md` and the tests' own words agree.
+//! Which test shows what upstream's suites ask for: the tables of `docs/conformance*.md` and the tests' own words agree.
 //!
 //! A test says which case it shows in its doc comment, in a sentence that begins a line:
 //!
@@ -7,7 +7,7 @@
 //! /// Upstream: scheduling_controller_test.go "TestBind: no change", "TestBind: update one of placementdecisions".
 //! ```
 //!
-//! The file is the end of a heading in the document, long enough to mean one; a name is a row's first cell, or a test
+//! The file is the end of a heading in a document, long enough to mean one; a name is a row's first cell, or a test
 //! function that stands for all its cases. The last cell of a row names the tests, or says in words why there are none.
 //! `BERTH_UPDATE=1` writes the last cells anew.
 
@@ -19,13 +19,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-const DOCUMENT: &str = "docs/conformance.md";
+/// One for each of those whose place we take.
+const DOCUMENTS: [&str; 2] = ["docs/conformance.md", "docs/conformance-nodes.md"];
 
 /// What a claim begins with.
 const MARK: &str = "Upstream: ";
 
-/// What may stand before a test's `fn`; all but the first are the fleet scenarios' ways to run.
-const BEFORE_FN: [&str; 5] = ["async", "calm", "fresh", "health", "turn"];
+/// What may stand before a test's `fn`; all but the first are scenarios' ways to run.
+const BEFORE_FN: [&str; 8] = ["async", "calm", "eviction", "fresh", "health", "lifecycle", "ours", "turn"];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
@@ -40,9 +41,10 @@ struct Claim {
     test: String,
 }
 
-/// A row of the document: the heading it is under, its first cell and its last.
+/// A row of a document: the heading it is under, its first cell and its last.
 #[derive(Debug, PartialEq, Eq)]
 struct Row<'d> {
+    document: usize,
     line: usize,
     file: &'d str,
     name: String,
@@ -62,7 +64,12 @@ fn cells(line: &str) -> Option<Vec<String>> {
     Some(inner.split(" | ").map(|cell| cell.replace("\\|", "|")).collect())
 }
 
-fn rows(document: &str) -> Vec<Row<'_>> {
+fn rows(documents: &[String]) -> Vec<Row<'_>> {
+    let numbered = documents.iter().enumerate();
+    numbered.flat_map(|(number, document)| rows_of(number, document)).collect()
+}
+
+fn rows_of(number: usize, document: &str) -> Vec<Row<'_>> {
     let mut file = "";
     let mut rows = Vec::new();
     for (line, text) in document.lines().enumerate() {
@@ -74,7 +81,7 @@ fn rows(document: &str) -> Vec<Row<'_>> {
             && !text.starts_with("|---")
         {
             let ours = text.strip_suffix(" |").unwrap().rsplit(" | ").next().unwrap();
-            rows.push(Row { line, file, name: cells[0].clone(), ours });
+            rows.push(Row { document: number, line, file, name: cells[0].clone(), ours });
         }
     }
     rows
@@ -176,12 +183,12 @@ fn all_claims() -> Vec<Claim> {
     found
 }
 
-/// What is wrong between a document and claims, and the document as it should be.
-fn compare(document: &str, claims: &[Claim]) -> (Vec<String>, String) {
-    let rows = rows(document);
+/// What is wrong between documents and claims, and the documents as they should be.
+fn compare(documents: &[String], claims: &[Claim]) -> (Vec<String>, Vec<String>) {
+    let rows = rows(documents);
     let files: BTreeSet<&str> = rows.iter().map(|row| row.file).collect();
     let mut wrong = Vec::new();
-    let mut shown: BTreeMap<usize, BTreeSet<&str>> = BTreeMap::new();
+    let mut shown: BTreeMap<(usize, usize), BTreeSet<&str>> = BTreeMap::new();
     for claim in claims {
         let is_end = |file: &&&str| {
             file.strip_suffix(claim.file.as_str())
@@ -190,21 +197,22 @@ fn compare(document: &str, claims: &[Claim]) -> (Vec<String>, String) {
         let meant: Vec<&&str> = files.iter().filter(is_end).collect();
         let [file] = meant[..] else {
             let what = if meant.is_empty() { "no heading" } else { "several headings" };
-            wrong.push(format!("{}: {:?} is the end of {what} of {DOCUMENT}", claim.test, claim.file));
+            wrong.push(format!("{}: {:?} is the end of {what}", claim.test, claim.file));
             continue;
         };
         let of_file = rows.iter().filter(|row| row.file == *file && row.is_meant(&claim.name));
-        let lines: Vec<usize> = of_file.map(|row| row.line).collect();
+        let lines: Vec<(usize, usize)> = of_file.map(|row| (row.document, row.line)).collect();
         if lines.is_empty() {
-            wrong.push(format!("{}: {file} has no row {:?} in {DOCUMENT}", claim.test, claim.name));
+            wrong.push(format!("{}: {file} has no row {:?}", claim.test, claim.name));
         }
         for line in lines {
             shown.entry(line).or_default().insert(&claim.test);
         }
     }
-    let mut lines: Vec<String> = document.lines().map(str::to_owned).collect();
+    let split = |document: &String| document.lines().map(str::to_owned).collect();
+    let mut lines: Vec<Vec<String>> = documents.iter().map(split).collect();
     for row in &rows {
-        let Some(tests) = shown.get(&row.line) else {
+        let Some(tests) = shown.get(&(row.document, row.line)) else {
             if row.ours.starts_with('`') || row.ours.is_empty() {
                 wrong.push(format!("{} {:?}: no test shows it, and no word says why", row.file, row.name));
             }
@@ -216,32 +224,34 @@ fn compare(document: &str, claims: &[Claim]) -> (Vec<String>, String) {
                 "{} {:?}: shown by {tests}, and the document says {}",
                 row.file, row.name, row.ours
             ));
-            let line = &lines[row.line];
+            let line = &mut lines[row.document][row.line];
             let kept = line.len() - row.ours.len() - " |".len();
-            lines[row.line] = format!("{}{tests} |", &line[..kept]);
+            *line = format!("{}{tests} |", &line[..kept]);
         }
     }
-    (wrong, lines.join("\n") + "\n")
+    (wrong, lines.into_iter().map(|lines| lines.join("\n") + "\n").collect())
 }
 
 #[test]
 fn every_case_of_upstreams_is_shown_by_a_test_or_said_not_to_apply() {
-    let path = root().join(DOCUMENT);
-    let document = fs::read_to_string(&path).unwrap();
+    let paths = DOCUMENTS.map(|name| root().join(name));
+    let documents = paths.each_ref().map(|path| fs::read_to_string(path).unwrap());
     let claims = all_claims();
-    let (mut wrong, mended) = compare(&document, &claims);
-    if std::env::var_os("BERTH_UPDATE").is_some() && mended != document {
-        fs::write(&path, &mended).unwrap();
+    let (mut wrong, mended) = compare(&documents, &claims);
+    if std::env::var_os("BERTH_UPDATE").is_some() && mended != documents {
+        for (path, text) in paths.iter().zip(&mended) {
+            fs::write(path, text).unwrap();
+        }
         wrong = compare(&mended, &claims).0;
     }
     assert!(
         wrong.is_empty(),
-        "{} of {DOCUMENT}; `BERTH_UPDATE=1 cargo test -p berth-tests --test conformance` writes who shows what:\n{}",
+        "{} of {DOCUMENTS:?}; `BERTH_UPDATE=1 cargo test -p berth-tests --test conformance` writes who shows what:\n{}",
         wrong.len(),
         wrong.join("\n")
     );
     // The parser would not notice if it found nothing at all.
-    assert!(claims.len() > 100 && rows(&document).len() > 300, "{} claims", claims.len());
+    assert!(claims.len() > 100 && rows(&documents).len() > 300, "{} claims", claims.len());
 }
 
 /// What the comparison is there to notice.
@@ -262,12 +272,14 @@ fn rows_without_tests_and_tests_without_rows_are_noticed() {
             ("x_test.go", "One", "`t.rs` `many`")
         ]
     );
-    let (wrong, mended) = compare(document, &claims);
+    let documents = [document.to_owned(), "### c_test.go\n\n| Four | in another document |\n".to_owned()];
+    let (wrong, mended) = compare(&documents, &claims);
     assert_eq!(wrong.len(), 4, "{wrong:#?}");
-    assert_eq!(mended, document, "what nobody shows is not made up");
+    assert_eq!(mended, documents, "what nobody shows is not made up");
     let claim = Claim { file: "a/x_test.go".into(), name: "One".into(), test: "`t.rs` `one`".into() };
-    let (_, mended) = compare(document, &[claim]);
-    assert!(mended.contains("| One | `t.rs` `one` |\n| TestTwo"), "{mended}");
+    let (_, mended) = compare(&documents, &[claim]);
+    assert!(mended[0].contains("| One | `t.rs` `one` |\n| TestTwo"), "{mended:?}");
+    assert_eq!(mended[1], documents[1]);
 }
 
 #[test]

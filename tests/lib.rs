@@ -7,7 +7,8 @@
 //! `crash`: what is left after a kill or a broken disk. `limits`: what one caller may ask for.
 //!
 //! `fleet`: the fleet controllers, on the hub and on Kubernetes, with our definitions and with the stock ones.
-//! `conformance`: which test shows which case of upstream's suites, held against `docs/conformance.md`.
+//! `nodes`: taint eviction and node lifecycle, one source for Kubernetes' controllers and for Berth's.
+//! `conformance`: which test shows which case of upstream's suites, held against `docs/conformance*.md`.
 //!
 //! `webhook`: the admission rules, by `berth webhook` on the hub and on Kubernetes, and built into `berth up`.
 //!

@@ -45,8 +45,8 @@ impl Metrics {
 pub(crate) async fn get(companion: &Companion, path: &str) -> (u16, String) {
     let line = companion.announcement();
     let address =
-        line.split_once("http://").map(|(_, rest)| rest.split(['/', ' ', ',', ';']).next().unwrap());
-    let address = address.unwrap_or_else(|| panic!("no http:// address in {line:?}"));
+        line.split_once("metrics http://").map(|(_, rest)| rest.split(['/', ' ', ',', ';']).next().unwrap());
+    let address = address.unwrap_or_else(|| panic!("no address of metrics in {line:?}"));
     let exchange = async {
         let mut stream = TcpStream::connect(address).await.unwrap();
         let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");

@@ -290,7 +290,7 @@ fn taints_that_change_while_a_pod_is_armed_count_at_once() {
     assert_eq!(stage.settle(), BOTH);
 }
 
-/// Upstream: the swap of not-ready and unreachable does not restart the clock there; here each has its own.
+/// Upstream's: the swap of not-ready and unreachable does not restart the clock there; here each has its own.
 #[test]
 fn a_taint_added_later_with_more_patience_does_not_move_the_first_deadline() {
     let mut stage = armed(60);
