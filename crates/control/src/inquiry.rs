@@ -13,6 +13,8 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
+use berth_api::Placement;
+use berth_engine::explain::{Account, TooCostly, explain, explain_as_if};
 use berth_engine::impact::{Impact, impact};
 use berth_engine::model::ObjectKey;
 use berth_engine::{Delta, Model, Moment};
@@ -25,21 +27,65 @@ const WAITING_MAX: usize = 32;
 /// How long an answer may take: an API server that calls a webhook waits ten seconds by default.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
+/// Units of cost that expressions may have for one question: some hundred milliseconds at most, in which nobody else has a
+/// turn.
+const QUESTION_COST_MAX: u64 = 5_000_000;
+
 /// What a question looks at.
 pub struct Sight<'a> {
     /// The objects as they were seen.
     pub world: &'a World,
-    /// The fleet as the placement controller has it. What is tried on it must be taken back.
-    pub model: &'a mut Model,
+    /// The fleet as the placement controller has it. Nobody else gets hold of it: what is tried on it must be taken back.
+    model: &'a mut Model,
     /// The moment.
     pub now: Moment,
 }
 
-impl Sight<'_> {
+/// Why a placement is not explained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unexplained {
+    /// It is not there, or is to be left alone.
+    #[error("there is no such placement, or nobody decides it")]
+    NotFound,
+    /// Its expressions are still being asked.
+    #[error("its expressions are still being evaluated on all clusters; ask again")]
+    Waiting,
+    /// Its expressions cost more than a question may.
+    #[error(
+        "its expressions cost more than a question may ({QUESTION_COST_MAX} units on all clusters together); explain it \
+         with `berth explain` instead"
+    )]
+    TooCostly,
+}
+
+impl<'a> Sight<'a> {
+    /// The world, and the fleet as the controller of placements has it.
+    pub(crate) fn new(world: &'a World, model: &'a mut Model, now: Moment) -> Self {
+        // Until the next turn of the loop says otherwise.
+        model.be_patient(QUESTION_COST_MAX);
+        Self { world, model, now }
+    }
+
     /// What would leave placements if this change came in; nothing is known of an object that has not been seen.
     pub fn impact(&mut self, change: Delta) -> Option<Impact> {
         let undo = self.as_seen(&change)?;
         Some(impact(self.model, change, undo, self.now))
+    }
+
+    /// Why a placement is decided as it is.
+    pub fn explain(&mut self, placement: &ObjectKey) -> Result<Account, Unexplained> {
+        if self.model.is_waiting(placement) {
+            return Err(Unexplained::Waiting);
+        }
+        explain(self.model, placement, None, self.now).ok_or(Unexplained::NotFound)
+    }
+
+    /// Why a placement would be decided as it would be, were it in the fleet.
+    pub fn explain_as_if(&mut self, placement: &Placement) -> Result<Account, Unexplained> {
+        match explain_as_if(self.model, placement, None, self.now) {
+            Ok(account) => account.ok_or(Unexplained::NotFound),
+            Err(TooCostly) => Err(Unexplained::TooCostly),
+        }
     }
 
     /// The object of a change, as the model has it.
@@ -175,7 +221,7 @@ mod tests {
         loop {
             let question = inquiries.next().await;
             let now = Moment::from_second(1_700_000_000);
-            let sight = Sight { world: &world, model: &mut model, now };
+            let sight = Sight::new(&world, &mut model, now);
             question(if is_filled { Ok(sight) } else { Err(Unanswered::NotSeen) });
         }
     }
@@ -184,8 +230,8 @@ mod tests {
     async fn a_question_sees_the_fleet_and_its_answer_comes_back() {
         let (inquirer, inquiries) = inquiries();
         let looped = tokio::spawn(answer(inquiries, true));
-        let seen = inquirer.ask(|sight| (sight.world.clusters.len(), sight.model.clusters().count())).await;
-        assert_eq!(seen, Ok((0, 0)));
+        let seen = inquirer.ask(|sight| sight.world.clusters.len()).await;
+        assert_eq!(seen, Ok(0));
         looped.abort();
     }
 

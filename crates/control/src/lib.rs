@@ -29,6 +29,6 @@ pub mod world;
 
 pub use controllers::{EvictionBreaker, EvictionLimits};
 pub use dialect::Dialect;
-pub use inquiry::{Inquirer, Inquiries, Sight, Unanswered, inquiries};
+pub use inquiry::{Inquirer, Inquiries, Sight, Unanswered, Unexplained, inquiries};
 pub use names::{ControllerList, ControllerName};
 pub use runtime::{Options, run};

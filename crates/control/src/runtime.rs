@@ -344,12 +344,15 @@ impl Loop {
             seat.controller.advance(now, &self.world, &mut seat.due);
             seat.controller.model()
         });
-        let sight = { sight }.next().map(|model| Sight { world: &self.world, model, now });
+        let sight = { sight }.next().map(|model| Sight::new(&self.world, model, now));
         question(sight.ok_or(Unanswered::NotSeen));
     }
 
     fn decide(&mut self, now: Moment) {
         self.is_behind = false;
+        for seat in &mut self.seats {
+            self.is_behind |= seat.controller.go_on(&mut seat.due);
+        }
         let Some(term) = self.fence.term() else { return };
         let mut beyond = self.beyond();
         // Each is first in its turn, so that nobody always finds the time or the places taken.

@@ -103,6 +103,12 @@ pub trait Controller: Send {
         None
     }
 
+    /// Goes on with work that was put off so that nobody waits for long, and marks the subjects it may concern; whether some
+    /// is left. Called in every turn.
+    fn go_on(&mut self, _due: &mut Due) -> bool {
+        false
+    }
+
     /// The server's definitions have room for something else now: marks the subjects it may concern.
     fn speak(&mut self, _dialect: Dialect, _world: &World, _due: &mut Due) {}
 

@@ -22,6 +22,8 @@ use crate::names::ControllerName;
 use crate::rights::Need;
 use crate::world::{Change, Kind, Object, World};
 
+/// Units of cost that expressions may have in one turn of the loop: about as long as a turn may take.
+pub(crate) const TURN_COST_MAX: u64 = 200_000;
 /// The longest ScoreUpdate note, in characters.
 const SCORE_NOTE_CHARS_MAX: usize = 1_000;
 
@@ -77,13 +79,9 @@ fn alike(one: &Decision, other: &Decision) -> bool {
 impl PlacementController {
     /// A controller that has seen nothing yet, for a server that speaks `dialect`.
     pub fn new(dialect: Dialect) -> Self {
-        Self {
-            model: Model::new(),
-            slices: HashMap::new(),
-            expected: HashMap::new(),
-            settled: HashMap::new(),
-            dialect,
-        }
+        let mut model = Model::new();
+        model.be_patient(TURN_COST_MAX);
+        Self { model, slices: HashMap::new(), expected: HashMap::new(), settled: HashMap::new(), dialect }
     }
 
     /// The fleet as it is known.
@@ -134,11 +132,11 @@ impl PlacementController {
         for slice in &published.decisions {
             let key = ObjectKey::of(&slice.metadata);
             // Nobody else is touched by it: what others hold concerns a Placement when it is decided for another reason.
-            let _ = self.model.observe(DeltaRef::Decision(slice));
+            self.model.note(DeltaRef::Decision(slice));
             keys.remove(&key);
         }
         for gone in &keys {
-            let _ = self.model.observe(DeltaRef::DecisionGone(gone));
+            self.model.note(DeltaRef::DecisionGone(gone));
         }
         keys.extend(published.decisions.iter().map(|slice| ObjectKey::of(&slice.metadata)));
         self.expected.insert(subject.clone(), keys);
@@ -280,6 +278,12 @@ impl Controller for PlacementController {
         touched.keys(&self.model).for_each(|placement| due.mark(placement));
     }
 
+    fn go_on(&mut self, due: &mut Due) -> bool {
+        let touched = self.model.go_on(TURN_COST_MAX);
+        touched.keys(&self.model).for_each(|placement| due.mark(placement));
+        self.model.is_behind()
+    }
+
     fn speak(&mut self, dialect: Dialect, world: &World, due: &mut Due) {
         self.dialect = dialect;
         self.settled.clear();
@@ -292,6 +296,10 @@ impl Controller for PlacementController {
             self.settled.remove(subject);
             return Verdict { outcome: "gone", ..Verdict::default() };
         };
+        if self.model.is_waiting(subject) {
+            // It is marked again when its expressions have been asked of everybody.
+            return Verdict { outcome: "waiting", ..Verdict::default() };
+        }
         let Some(decision) = self.model.decide(subject, now) else {
             return Verdict { outcome: "idle", ..Verdict::default() };
         };

@@ -111,8 +111,14 @@ impl<C: Controller> Stage<C> {
     pub(crate) fn settle(&mut self) -> Vec<String> {
         let mut written = Vec::new();
         for _ in 0..DECISIONS_MAX {
+            let is_behind = self.controller.go_on(&mut self.due);
             self.controller.advance(self.now, &self.world, &mut self.due);
-            let Some(subject) = self.due.pop(self.now) else { return written };
+            let Some(subject) = self.due.pop(self.now) else {
+                if is_behind {
+                    continue;
+                }
+                return written;
+            };
             let verdict = self.controller.decide(&subject, &self.world, self.now);
             self.due.wake(&subject, verdict.wake);
             if verdict.writes.is_empty() && verdict.notes.is_empty() {

@@ -91,9 +91,9 @@ impl From<Unexplained> for Fault {
     fn from(unexplained: Unexplained) -> Self {
         let status = match &unexplained {
             Unexplained::NotFound(_) => StatusCode::NOT_FOUND,
-            Unexplained::TooLarge(_) => StatusCode::BAD_REQUEST,
+            Unexplained::TooLarge(_) | Unexplained::TooCostly(_) => StatusCode::BAD_REQUEST,
             Unexplained::Unanswered(Unanswered::Broken) => StatusCode::INTERNAL_SERVER_ERROR,
-            Unexplained::Unanswered(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Unexplained::Unanswered(_) | Unexplained::NotNow(_) => StatusCode::SERVICE_UNAVAILABLE,
         };
         Self::new(status, unexplained.to_string())
     }

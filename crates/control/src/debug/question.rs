@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 use berth_api::names::{GROUP, annotation};
 use berth_api::schema::{prepare, validate};
 use berth_api::{ClusterClaimSelector, ClusterPredicate, DecisionGroup, Placement, kinds};
-use berth_engine::explain::{Account, explain, explain_as_if};
+use berth_engine::explain::Account;
 use berth_engine::model::ObjectKey;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use serde_json::{Map, Value, json};
 use tokio::sync::{Mutex, oneshot};
 
-use crate::inquiry::{Inquirer, Sight, Unanswered};
+use crate::inquiry::{self, Inquirer, Sight, Unanswered};
 
 /// How much may be asked about clusters for one answer: some hundred milliseconds of the loop's time.
 const CHECKS_MAX: usize = 5_000_000;
@@ -68,6 +68,10 @@ pub(super) enum Unexplained {
          `berth explain` instead"
     )]
     TooLarge(usize),
+    #[error("the placement cannot be explained now: {0}")]
+    NotNow(inquiry::Unexplained),
+    #[error("the placement cannot be explained: {0}")]
+    TooCostly(inquiry::Unexplained),
     #[error(transparent)]
     Unanswered(#[from] Unanswered),
 }
@@ -116,28 +120,33 @@ impl Asker {
 }
 
 /// Runs in the loop.
-fn look(question: Question, sight: Sight<'_>) -> Result<Explained, Unexplained> {
-    let Sight { world, model, now } = sight;
+fn look(question: Question, mut sight: Sight<'_>) -> Result<Explained, Unexplained> {
     let (placement, problems, is_simulated) = match question {
         Question::Existing(key) => {
-            let found = world.placements.get(&key).ok_or_else(|| Unexplained::NotFound(key.name.clone()))?;
+            let found = sight.world.placements.get(&key);
+            let found = found.ok_or_else(|| Unexplained::NotFound(key.name.clone()))?;
             (Arc::clone(found), Vec::new(), false)
         }
         Question::Sent(sent) => (Arc::new(sent.placement), sent.problems, true),
     };
-    let checks = checks(&placement).saturating_mul(world.clusters.len());
+    let checks = checks(&placement).saturating_mul(sight.world.clusters.len());
     if checks > CHECKS_MAX {
         return Err(Unexplained::TooLarge(checks));
     }
     let idle = idle(&placement);
     let account = match (idle, is_simulated) {
-        (None, false) => explain(model, &ObjectKey::of(&placement.metadata), None, now),
-        (None, true) => explain_as_if(model, &placement, None, now),
+        (None, false) => sight.explain(&ObjectKey::of(&placement.metadata)),
+        (None, true) => sight.explain_as_if(&placement),
         // What nobody decides is explained as what it would be.
-        (Some(_), _) => explain_as_if(model, &awake(&placement), None, now),
+        (Some(_), _) => sight.explain_as_if(&awake(&placement)),
     };
-    let name = placement.metadata.name.as_deref().unwrap_or_default().into();
-    let account = account.ok_or(Unexplained::NotFound(name))?;
+    let account = account.map_err(|why| match why {
+        inquiry::Unexplained::NotFound => {
+            Unexplained::NotFound(placement.metadata.name.as_deref().unwrap_or_default().into())
+        }
+        inquiry::Unexplained::Waiting => Unexplained::NotNow(why),
+        inquiry::Unexplained::TooCostly => Unexplained::TooCostly(why),
+    })?;
     Ok(Explained { placement, account, problems, idle, is_simulated })
 }
 

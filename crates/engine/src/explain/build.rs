@@ -13,7 +13,9 @@ use super::account::{
 };
 use super::counterfactual::counterfactual;
 use super::render::verdict_phrase;
-use crate::model::{ALLOWANCE, Entry, FREE_SHARE, Holdings, Members, Model, PlacementKey, Slot, Trial};
+use crate::model::{
+    ALLOWANCE, ASK_COST, Entry, FREE_SHARE, Holdings, Members, Model, PlacementKey, Slot, Trial,
+};
 use crate::moment::Moment;
 use crate::select::{
     self, Decision, Outcome, Prioritizer, Ranked, Reach, Rule, Scorer, Spreader, candidates, feasible, pick,
@@ -54,6 +56,7 @@ pub fn explain(
         picked,
         now,
         allowance: Cell::new(ALLOWANCE),
+        patience: Cell::new(model.patience),
     };
     let mut clusters: Vec<ClusterAccount> = model
         .slots
@@ -89,18 +92,26 @@ pub fn explain(
     })
 }
 
+/// The expressions of a placement cost more than the model has patience for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooCostly;
+
 /// Explains a placement that nobody has made, or one that exists as if it said something else. The model is afterwards as
-/// it was, also when this fails midway.
+/// it was, also when this fails midway. `None` if the placement is to be left alone.
 pub fn explain_as_if(
     model: &mut Model,
     placement: &Placement,
     cluster: Option<&str>,
     now: Moment,
-) -> Option<Account> {
+) -> Result<Option<Account>, TooCostly> {
     // Before it goes in: whom the passing of time touches is another question.
-    let _ = model.advance(now);
-    let mut trial = Trial::begin(model, placement);
-    explain(&mut trial, &PlacementKey::of(&placement.metadata), cluster, now)
+    let _ = model.move_clock(now);
+    let key = PlacementKey::of(&placement.metadata);
+    let mut trial = Trial::of_placement(model, placement);
+    if trial.is_waiting(&key) {
+        return Err(TooCostly);
+    }
+    Ok(explain(&mut trial, &key, cluster, now))
 }
 
 /// The order in which clusters are listed: the nearer to selection, the earlier.
@@ -162,6 +173,8 @@ pub(super) struct Context<'c> {
     now: Moment,
     /// What expressions may still cost that deciding did not have to ask.
     allowance: Cell<u64>,
+    /// Units of cost that expressions may still have for whoever waits for this account.
+    patience: Cell<u64>,
 }
 
 impl Context<'_> {
@@ -350,11 +363,12 @@ impl Context<'_> {
         }
         let lens = self.model.lens();
         let screened = !lens.passes_screen(term, slot);
-        if screened && self.allowance.get() == 0 {
+        if self.patience.get() == 0 || (screened && self.allowance.get() == 0) {
             let why = "not evaluated, because that would cost too much for all these clusters";
             return Some((0, Mismatch::Failed(why.to_owned())));
         }
         let (mismatch, cost) = lens.first_mismatch(term, slot, subject);
+        self.patience.update(|left| left.saturating_sub(cost.saturating_add(ASK_COST)));
         if screened {
             self.allowance.update(|left| left.saturating_sub(cost.saturating_sub(FREE_SHARE)));
         }

@@ -16,6 +16,6 @@ pub use account::{
     Account, ClusterAccount, CutLine, Failure, IgnoredBinding, PredicateAccount, ScoreAccount, Selection,
     SetMembers, SetsAccount, TaintAccount, Tolerance, Verdict, Weight,
 };
-pub use build::{explain, explain_as_if};
+pub use build::{TooCostly, explain, explain_as_if};
 pub use counterfactual::{Change, Counterfactual};
 pub use render::{cluster_sentences, sentences, table, verdict_phrase};

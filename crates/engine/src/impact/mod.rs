@@ -1,14 +1,14 @@
 //! What a change would move: the clusters that leave placements because of it, before anybody makes it.
 //!
-//! Owns trying a change on the model and taking it back. Never decides anything that counts: the model decides afterwards
-//! as it did before. What is said of a change is `words`' business.
+//! Owns comparing what would be decided with a change and without it. Never decides anything that counts: the change is a
+//! trial, and the model decides afterwards as it did before. What is said of a change is `words`' business.
 
 mod words;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::model::{Delta, Model, PlacementKey};
+use crate::model::{Delta, Model, PlacementKey, Trial};
 use crate::moment::Moment;
 use crate::select::{Cause, Decision, NextChange};
 
@@ -26,7 +26,7 @@ pub struct Impact {
     /// How many other placements lose a cluster later, when a toleration ends that only this change makes run, and when the
     /// first of them does.
     pub later: Option<(usize, Moment)>,
-    /// Whether so many placements are touched that not all were looked at.
+    /// Whether not all placements that are touched were looked at: there are so many, or their expressions cost so much.
     pub is_partial: bool,
 }
 
@@ -49,8 +49,9 @@ impl Impact {
     }
 }
 
-/// What would leave at `now` if `change` came in. `undo` is the same object as the model has it. A cluster leaves a
-/// placement when its PlacementDecisions hold it, it would be selected without the change, and would not be with it.
+/// What would leave at `now` if `change` came in, as far as the model's patience goes. `undo` is the same object as the
+/// model has it. A cluster leaves a placement when its PlacementDecisions hold it, it would be selected without the
+/// change, and would not be with it.
 pub fn impact(model: &mut Model, change: Delta, undo: Delta, now: Moment) -> Impact {
     let mut impact = Impact::default();
     if let Delta::PlacementGone(key) = &change {
@@ -59,15 +60,15 @@ pub fn impact(model: &mut Model, change: Delta, undo: Delta, now: Moment) -> Imp
         return impact;
     }
     let most = (WORK_MAX / model.clusters().count().max(1)).max(1);
-    let tried = Tried { undo: Some(undo), model: &mut *model };
-    let mut touched: Vec<PlacementKey> = tried.model.apply(change).keys(tried.model).cloned().collect();
+    let (mut trial, mut touched) = Trial::of_change(model, &change, undo);
     impact.is_partial = touched.len() > most;
     touched.truncate(most);
     let after: Vec<Option<Decision>> =
-        touched.iter().map(|key| tried.model.decide_afresh(key, now)).collect();
-    drop(tried);
+        touched.iter().map(|key| decided(&mut trial, key, now, &mut impact.is_partial)).collect();
+    drop(trial);
     for (key, after) in touched.iter().zip(after) {
-        let (Some(before), Some(after)) = (model.decide_afresh(key, now), after) else { continue };
+        let before = decided(model, key, now, &mut impact.is_partial);
+        let (Some(before), Some(after)) = (before, after) else { continue };
         let (had, has) = (picks(&before), picks(&after));
         let leaves = |cluster: &Arc<str>| had.contains(cluster) && !has.contains(cluster);
         let leaving: BTreeSet<_> = model.held(key).into_iter().filter(leaves).collect();
@@ -81,20 +82,18 @@ pub fn impact(model: &mut Model, change: Delta, undo: Delta, now: Moment) -> Imp
     impact.settled()
 }
 
-/// The model with a change in it that nobody has made. It is taken back however the trial ends: who is decided next must
-/// never be decided by it.
-struct Tried<'m> {
-    model: &'m mut Model,
-    undo: Option<Delta>,
-}
-
-impl Drop for Tried<'_> {
-    fn drop(&mut self) {
-        if let Some(undo) = self.undo.take() {
-            // Whom that touches would decide as before, because it is as before.
-            let _ = self.model.apply(undo);
-        }
+/// What would be decided. A placement that would have to wait for its expressions is not looked at, and nobody waits for it.
+fn decided(
+    model: &mut Model,
+    placement: &PlacementKey,
+    now: Moment,
+    is_partial: &mut bool,
+) -> Option<Decision> {
+    if model.is_waiting(placement) {
+        *is_partial = true;
+        return None;
     }
+    model.decide_afresh(placement, now)
 }
 
 fn picks(decision: &Decision) -> BTreeSet<Arc<str>> {

@@ -19,7 +19,7 @@ use super::scores::Scores;
 use super::sets::{Members, Set, term_of};
 use super::slots::Slot;
 use super::standing::CarriedTaint;
-use super::terms::{Seen, User};
+use super::terms::{Doubts, Seen, User};
 use super::touch::{Touched, forget};
 use crate::moment::Moment;
 use crate::select::compile;
@@ -38,6 +38,17 @@ impl Model {
 
     /// [`Model::apply`], of objects that somebody else keeps.
     pub fn observe(&mut self, delta: DeltaRef<'_>) -> Touched {
+        let touched = self.take_in(delta);
+        touched.and(std::mem::take(&mut self.ripe)).settled(self)
+    }
+
+    /// [`Model::observe`], for whoever knows that it concerns nobody else.
+    pub fn note(&mut self, delta: DeltaRef<'_>) {
+        let _ = self.take_in(delta);
+    }
+
+    /// [`Model::observe`], where who is ripe is told to somebody else.
+    pub(super) fn take_in(&mut self, delta: DeltaRef<'_>) -> Touched {
         let mut touched = Touched::default();
         match delta {
             DeltaRef::Cluster(cluster) => self.put_cluster(cluster, &mut touched),
@@ -53,12 +64,18 @@ impl Model {
             DeltaRef::Score(score) => self.put_score(score, &mut touched),
             DeltaRef::ScoreGone(key) => self.replace_score(key, None, &mut touched),
         }
-        touched.settled(self)
+        touched
     }
 
     /// Lets time pass. Expressions see scores that expired meanwhile as gone; the placements that may decide
     /// differently because of it come back. Deciding does this by itself.
     pub fn advance(&mut self, now: Moment) -> Touched {
+        let touched = self.move_clock(now);
+        touched.and(std::mem::take(&mut self.ripe)).settled(self)
+    }
+
+    /// [`Model::advance`], where who is ripe is told to somebody else.
+    pub(crate) fn move_clock(&mut self, now: Moment) -> Touched {
         let before = std::mem::replace(&mut self.clock, now);
         if before == now || !self.terms.any_reads_scores() {
             return Touched::default();
@@ -68,24 +85,18 @@ impl Model {
         for slot in self.scores.ended_between(before.min(now), before.max(now)) {
             self.look_again(slot, &Seen { scores: true, ..Seen::default() }, &mut touched);
         }
-        touched.settled(self)
+        touched
     }
 
     /// Asks terms about a cluster again and touches whom it concerns.
     fn look_again(&mut self, slot: Slot, seen: &Seen, touched: &mut Touched) {
         let Self { slots, clusters, standings, scores, terms, clock, .. } = self;
         let lens = super::Lens { slots, clusters, standings, scores, now: *clock };
-        let turned = terms.ask_again(slot, seen, lens);
-        if !turned.answers.is_empty() {
+        let Doubts { mut answers, opened } = terms.doubt(slot, seen, lens);
+        answers.extend(self.ask_open(Some((slot, &opened))));
+        if !answers.is_empty() {
             self.changes.push(slot);
-            self.touch_turned(slot, &turned.answers, touched);
-        }
-        for term in turned.spent {
-            for id in &self.terms.get(term).users {
-                // It was not kept up to date while nobody knew who matches.
-                self.placements.get_mut(*id).ranking = None;
-                touched.add(*id);
-            }
+            self.touch_turned(slot, &answers, touched);
         }
     }
 
@@ -326,16 +337,21 @@ impl Model {
                 let held = terms.hold(term, &User::Placement(id), lens);
                 placements.get_mut(id).terms.push(held);
             }
+            self.weigh(&[id]);
+            self.ask_open(None);
             let class = self.standings.hold_class(&rule.tolerations, id, self.clusters.carriers());
             self.placements.set_class(id, class);
         }
         self.refresh_eligible(id);
+        // Whoever takes it in knows of it.
+        self.ripe.remove(id);
         id
     }
 
     /// Takes a placement out with everything it is wired to.
     pub(super) fn unwire(&mut self, id: PlacementId) -> Entry {
         let entry = self.placements.take(id);
+        self.ripe.remove(id);
         for term in &entry.terms {
             self.terms.release(*term, &User::Placement(id));
         }

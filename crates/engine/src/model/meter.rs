@@ -1,10 +1,10 @@
-//! What the expressions of one term cost across the fleet.
+//! What the expressions of one term cost across the fleet, and who is still to be asked.
 //!
-//! Owns the bound on it. Each evaluation is bounded by itself, but one that uses all it may, on every cluster of a large
-//! fleet, would keep everybody else waiting. So each cluster has a share that is free, and what expressions cost beyond
-//! it is added up over all clusters; where that is more than is allowed, the term is *spent* and nobody is asked any
-//! more. Whether it is spent depends on nothing but the clusters as they are: not on the order in which they came, nor
-//! on who was asked. It never evaluates anything itself.
+//! Owns the account of it. Each evaluation is bounded by itself, but one that uses all it may, on every cluster of a large
+//! fleet, would cost more than anybody gains by it. So each cluster has a share that is free, and what expressions cost
+//! beyond it is added up over all clusters; where the terms of a placement cost more than is allowed, it is not decided by
+//! them, and a term that no other placement needs is asked no more. Whether it comes to that depends on nothing but the
+//! clusters as they are: not on the order in which they came, nor on who was asked. It never evaluates anything itself.
 
 use hashbrown::HashMap;
 use roaring::RoaringBitmap;
@@ -14,8 +14,8 @@ use super::slots::Slot;
 /// Units of cost that expressions may have on each cluster, however many there are. Looking through a cluster's claims
 /// costs some tens, comparing versions or scores some hundreds.
 pub(crate) const FREE_SHARE: u64 = 2_000;
-/// Units of cost that expressions may have beyond the free shares, over all clusters together: as much as the free shares
-/// of ten thousand clusters, and twenty evaluations that use all they may.
+/// Units of cost that the expressions of a placement may have beyond the free shares, over all clusters together: as much
+/// as the free shares of ten thousand clusters, and twenty evaluations that use all they may.
 pub(crate) const ALLOWANCE: u64 = 20_000_000;
 
 /// The account of one term.
@@ -25,7 +25,7 @@ pub(crate) struct Meter {
     beyond: HashMap<Slot, u64>,
     /// The sum of these.
     total: u64,
-    /// Clusters that were not asked since they changed. There are none unless the term is spent.
+    /// Clusters that were not asked since they changed.
     unasked: RoaringBitmap,
 }
 
@@ -35,10 +35,14 @@ impl Meter {
         Self { unasked, ..Self::default() }
     }
 
-    /// Whether the clusters cost more than is allowed. Those that were asked do already, so those that were not need
-    /// not be.
-    pub(crate) fn is_spent(&self) -> bool {
-        self.total > ALLOWANCE
+    /// What those that were asked cost beyond their shares; asking the others can only add to it.
+    pub(crate) fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Whether somebody is still to be asked.
+    pub(crate) fn is_open(&self) -> bool {
+        !self.unasked.is_empty()
     }
 
     /// What is known of a cluster holds no longer.
@@ -47,18 +51,17 @@ impl Meter {
         self.unasked.insert(slot.0);
     }
 
-    /// Asks those that were not asked, until all are or the term is spent. `ask` tells what it cost.
-    pub(crate) fn settle(&mut self, mut ask: impl FnMut(Slot) -> u64) {
-        while !self.is_spent()
-            && let Some(slot) = self.unasked.min()
-        {
-            self.unasked.remove(slot);
-            let beyond = ask(Slot(slot)).saturating_sub(FREE_SHARE);
-            if beyond > 0 {
-                self.beyond.insert(Slot(slot), beyond);
-                self.total = self.total.saturating_add(beyond);
-            }
+    /// Asks one of those that were not asked; `ask` tells what it cost. Whether there was one.
+    pub(crate) fn ask_next(&mut self, ask: impl FnOnce(Slot) -> u64) -> bool {
+        let Some(slot) = self.unasked.min() else { return false };
+        // Asked first and noted then: one that is left half way is asked again.
+        let beyond = ask(Slot(slot)).saturating_sub(FREE_SHARE);
+        self.unasked.remove(slot);
+        if beyond > 0 {
+            self.beyond.insert(Slot(slot), beyond);
+            self.total = self.total.saturating_add(beyond);
         }
+        true
     }
 }
 
@@ -76,13 +79,19 @@ mod tests {
         select(vec![0, 1, FREE_SHARE, FREE_SHARE + 1, ALLOWANCE / 10, ALLOWANCE / 3, MOST])
     }
 
-    /// Asks by a table of costs; how much that cost.
+    fn is_spent(meter: &Meter) -> bool {
+        meter.total() > ALLOWANCE
+    }
+
+    /// Asks by a table of costs, until all are asked or too much was spent; how much that cost.
     fn settle(meter: &mut Meter, costs: &[u64]) -> u64 {
         let mut asked = 0;
-        meter.settle(|slot| {
-            asked += costs[slot.index()];
-            costs[slot.index()]
-        });
+        while !is_spent(meter)
+            && meter.ask_next(|slot| {
+                asked += costs[slot.index()];
+                costs[slot.index()]
+            })
+        {}
         asked
     }
 
@@ -101,15 +110,15 @@ mod tests {
                 meter.forget(Slot(u32::try_from(place).unwrap()));
                 settle(&mut meter, &costs);
                 let beyond: u64 = costs.iter().map(|cost| cost.saturating_sub(FREE_SHARE)).sum();
-                prop_assert_eq!(meter.is_spent(), beyond > ALLOWANCE);
-                prop_assert!(meter.is_spent() || meter.unasked.is_empty(), "who matches is known");
+                prop_assert_eq!(is_spent(&meter), beyond > ALLOWANCE);
+                prop_assert!(is_spent(&meter) || !meter.is_open(), "who matches is known");
                 // Arriving one by one, in the other order.
                 let mut other = Meter::default();
                 for slot in all.clone().rev() {
                     other.forget(Slot(slot));
                     settle(&mut other, &costs);
                 }
-                prop_assert_eq!(other.is_spent(), meter.is_spent());
+                prop_assert_eq!(is_spent(&other), is_spent(&meter));
             }
         }
     }
@@ -119,7 +128,7 @@ mod tests {
         let costs = vec![MOST; 10_000];
         let mut meter = Meter::new((0..10_000).collect());
         assert_eq!(settle(&mut meter, &costs), 3 * MOST);
-        assert!(meter.is_spent());
+        assert!(is_spent(&meter));
         for slot in 3..10_000 {
             meter.forget(Slot(slot));
             assert_eq!(settle(&mut meter, &costs), 0, "a change of a cluster that was never asked");
@@ -127,7 +136,7 @@ mod tests {
         // One of those by which it is known: somebody else stands in.
         meter.forget(Slot(0));
         assert_eq!(settle(&mut meter, &costs), MOST);
-        assert!(meter.is_spent());
+        assert!(is_spent(&meter));
     }
 
     #[test]
@@ -135,7 +144,7 @@ mod tests {
         let costs = vec![FREE_SHARE; 50_000];
         let mut meter = Meter::new((0..50_000).collect());
         settle(&mut meter, &costs);
-        assert!(!meter.is_spent());
+        assert!(!is_spent(&meter));
         assert!(meter.beyond.is_empty(), "nothing is kept of them");
     }
 }

@@ -14,6 +14,7 @@
 //! is computed.
 
 mod apply;
+mod asking;
 mod changes;
 mod clusters;
 mod decisions;
@@ -41,6 +42,7 @@ pub use key::{ObjectKey, PlacementKey};
 pub(crate) use slots::Slot;
 pub use touch::Touched;
 
+pub(crate) use asking::ASK_COST;
 pub(crate) use changes::Cursor;
 pub(crate) use decisions::Holdings;
 pub(crate) use lens::Lens;
@@ -72,6 +74,12 @@ pub struct Model {
     chosen_by: HashMap<Slot, Vec<PlacementId>>,
     /// The moment up to which expired scores are known to expressions.
     clock: Moment,
+    /// Units of cost that expressions may still have before somebody else has a turn.
+    pub(crate) patience: u64,
+    /// The term that was asked last.
+    asked_last: Option<terms::TermId>,
+    /// Placements that may decide differently because of expressions that were asked, and of whom that was not told yet.
+    ripe: Touched,
 }
 
 impl Default for Model {
@@ -89,6 +97,9 @@ impl Default for Model {
             held_by: HashMap::default(),
             chosen_by: HashMap::default(),
             clock: Moment::PAST,
+            patience: u64::MAX,
+            asked_last: None,
+            ripe: Touched::default(),
         }
     }
 }
@@ -138,7 +149,8 @@ impl Model {
     pub fn decide(&mut self, placement: &PlacementKey, now: Moment) -> Option<Decision> {
         let id = self.placements.find(placement)?;
         // Who else is touched by the passing of time is asked with `advance`.
-        let _ = self.advance(now);
+        let _ = self.move_clock(now);
+        self.finish(id);
         let mut ranking = self.placements.get_mut(id).ranking.take();
         let decision = crate::select::decide(self, id, now, Some(&mut ranking));
         self.placements.get_mut(id).ranking = ranking;
@@ -152,7 +164,8 @@ impl Model {
     pub fn decide_afresh(&mut self, placement: &PlacementKey, now: Moment) -> Option<Decision> {
         let id = self.placements.find(placement)?;
         // Who else is touched by the passing of time is asked with `advance`.
-        let _ = self.advance(now);
+        let _ = self.move_clock(now);
+        self.finish(id);
         crate::select::decide(self, id, now, None)
     }
 

@@ -58,6 +58,8 @@ pub(crate) struct Entry {
     pub(crate) chosen: Option<RoaringBitmap>,
     /// The ranking kept by difference, where the rule allows it.
     pub(crate) ranking: Option<Ranking>,
+    /// Whether its expressions cost more than they may, when that was looked at last.
+    pub(crate) was_overspent: bool,
 }
 
 impl Entry {
@@ -81,6 +83,7 @@ impl Entry {
             eligible: Eligible::default(),
             chosen,
             ranking: None,
+            was_overspent: false,
         }
     }
 

@@ -1,9 +1,11 @@
 //! Terms: every distinct way of matching clusters in the model, with the clusters that match.
 //!
 //! Owns the interned [`Term`]s of placements' predicates and of cluster sets, and for each the bitmap of live
-//! clusters that match it. A change of a cluster asks again only the terms that look at something that changed, and none
-//! whose expressions cost too much.
+//! clusters that match it. A change of a cluster asks again only the terms that look at something that changed. Terms
+//! without expressions know the answer at once; those with expressions are *open* until whoever is to be asked was asked,
+//! and when that is done is `asking`'s business, because it costs.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
@@ -35,7 +37,7 @@ pub(crate) struct Seen {
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) term: Arc<Term>,
-    /// The live clusters that match. Of no meaning while the term is spent.
+    /// The live clusters that match, as far as they were asked.
     pub(crate) matching: RoaringBitmap,
     /// What its expressions cost.
     meter: Meter,
@@ -43,34 +45,24 @@ pub(crate) struct Entry {
     pub(crate) users: Vec<PlacementId>,
     /// Sets whose members it tells.
     pub(crate) sets: Vec<Arc<str>>,
+    /// How many keep it for later.
+    kept: usize,
 }
 
 impl Entry {
-    /// Whether the expressions cost more than they may, so that nobody knows who matches.
-    pub(crate) fn is_spent(&self) -> bool {
-        self.meter.is_spent()
+    /// Whether somebody is still to be asked, so that nobody knows who matches.
+    pub(crate) fn is_open(&self) -> bool {
+        self.meter.is_open()
+    }
+
+    /// What its expressions cost beyond the free shares, as far as they were asked.
+    pub(crate) fn cost(&self) -> u64 {
+        self.meter.total()
     }
 
     /// Whether a cluster matches, or might.
     pub(crate) fn may_match(&self, slot: Slot) -> bool {
-        self.is_spent() || self.matching.contains(slot.0)
-    }
-
-    /// Asks everybody that must be asked; `subject` is the cluster at `slot`. What it cost comes back.
-    fn settle(&mut self, lens: Lens<'_>, slot: Option<Slot>, subject: &mut Option<Subject>) -> u64 {
-        let Self { term, matching, meter, .. } = self;
-        let mut cost: u64 = 0;
-        meter.settle(|asked| {
-            let answer = if slot == Some(asked) {
-                lens.matches(term, asked, subject)
-            } else {
-                lens.matches(term, asked, &mut None)
-            };
-            mark(matching, asked, answer.matches);
-            cost = cost.saturating_add(answer.cost);
-            answer.cost
-        });
-        cost
+        self.is_open() || self.matching.contains(slot.0)
     }
 }
 
@@ -83,13 +75,24 @@ fn mark(matching: &mut RoaringBitmap, slot: Slot, matches: bool) {
     }
 }
 
-/// What a change of a cluster did to terms.
+/// What a change of a cluster does to terms.
 #[derive(Debug, Default)]
-pub(crate) struct Turned {
+pub(crate) struct Doubts {
     /// Terms whose answer about the cluster is another, with the new one.
     pub(crate) answers: Vec<(TermId, bool)>,
-    /// Terms that are spent since, or no longer.
-    pub(crate) spent: Vec<TermId>,
+    /// Terms that must ask about the cluster again.
+    pub(crate) opened: Vec<Opened>,
+}
+
+/// A term that must ask again, as it was before.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Opened {
+    pub(crate) term: TermId,
+    /// Whether the cluster matched; of no meaning where it was open already.
+    pub(crate) matched: bool,
+    pub(crate) was_open: bool,
+    /// What the term cost.
+    pub(crate) cost: u64,
 }
 
 #[derive(Debug, Default)]
@@ -100,6 +103,8 @@ pub(crate) struct Terms {
     by_key: HashMap<(Facet, Box<str>), HashSet<TermId>>,
     /// Terms with expressions, and whether these read scores.
     with_expressions: HashMap<TermId, bool>,
+    /// Terms of which somebody is still to be asked.
+    open: BTreeSet<TermId>,
     /// What all expressions have cost so far.
     cost: u64,
 }
@@ -119,7 +124,7 @@ impl Terms {
         self.entries[id.0 as usize].as_mut().expect("a term lives while somebody uses it")
     }
 
-    /// Takes a use of `term`; of one seen first the matching clusters are found.
+    /// Takes a use of `term`; of one seen first the matching clusters are found, or are to be asked for.
     pub(crate) fn hold(&mut self, term: &Arc<Term>, user: &User<'_>, lens: Lens<'_>) -> TermId {
         let id = if let Some(id) = self.lookup.get(term) { *id } else { self.admit(term, lens) };
         let entry = self.get_mut(id);
@@ -138,14 +143,17 @@ impl Terms {
             (RoaringBitmap::new(), screened)
         };
         let meter = Meter::new(unasked);
-        let mut entry = Entry { term: term.clone(), matching, meter, users: Vec::new(), sets: Vec::new() };
-        self.cost = self.cost.saturating_add(entry.settle(lens, None, &mut None));
+        let entry =
+            Entry { term: term.clone(), matching, meter, users: Vec::new(), sets: Vec::new(), kept: 0 };
         let vacant = self.entries.iter().position(Option::is_none);
         let index = vacant.unwrap_or_else(|| {
             self.entries.push(None);
             self.entries.len() - 1
         });
         let id = TermId(u32::try_from(index).expect("fewer than 2^32 terms"));
+        if entry.is_open() {
+            self.open.insert(id);
+        }
         self.entries[index] = Some(entry);
         self.lookup.insert(term.clone(), id);
         for requirement in &term.requirements {
@@ -164,12 +172,30 @@ impl Terms {
             User::Placement(placement) => remove_one(&mut entry.users, placement),
             User::Set(set) => remove_one(&mut entry.sets, set),
         }
-        if !entry.users.is_empty() || !entry.sets.is_empty() {
+        self.clear(id);
+    }
+
+    /// Keeps a term for a placement that stands aside and will need it again.
+    pub(crate) fn keep(&mut self, id: TermId) {
+        self.get_mut(id).kept += 1;
+    }
+
+    /// Keeps it no longer.
+    pub(crate) fn let_go(&mut self, id: TermId) {
+        self.get_mut(id).kept -= 1;
+        self.clear(id);
+    }
+
+    /// Takes a term out that nobody needs any more.
+    fn clear(&mut self, id: TermId) {
+        let entry = self.get_mut(id);
+        if !entry.users.is_empty() || !entry.sets.is_empty() || entry.kept > 0 {
             return;
         }
         let term = entry.term.clone();
         self.entries[id.0 as usize] = None;
         self.lookup.remove(&term);
+        self.open.remove(&id);
         self.with_expressions.remove(&id);
         for requirement in &term.requirements {
             let key = (requirement.facet, requirement.key.clone());
@@ -203,29 +229,64 @@ impl Terms {
         ids
     }
 
-    /// Asks the affected terms about `slot` again.
-    pub(crate) fn ask_again(&mut self, slot: Slot, seen: &Seen, lens: Lens<'_>) -> Turned {
-        let mut turned = Turned::default();
-        let mut subject = None;
-        for id in self.affected(seen) {
-            let entry = self.get_mut(id);
-            let (matched, was_spent) = (entry.matching.contains(slot.0), entry.is_spent());
-            let mut cost = 0;
+    /// Asks the affected terms about `slot` again; those with expressions only note that they have to.
+    pub(crate) fn doubt(&mut self, slot: Slot, seen: &Seen, lens: Lens<'_>) -> Doubts {
+        let mut doubts = Doubts::default();
+        for term in self.affected(seen) {
+            let entry = self.get_mut(term);
+            let (matched, was_open, cost) = (entry.matching.contains(slot.0), entry.is_open(), entry.cost());
             if entry.term.expressions.is_empty() {
-                mark(&mut entry.matching, slot, lens.passes_screen(&entry.term, slot));
+                let matches = lens.passes_screen(&entry.term, slot);
+                mark(&mut entry.matching, slot, matches);
+                if matched != matches {
+                    doubts.answers.push((term, matches));
+                }
             } else {
                 entry.meter.forget(slot);
-                cost = entry.settle(lens, Some(slot), &mut subject);
+                self.open.insert(term);
+                doubts.opened.push(Opened { term, matched, was_open, cost });
             }
-            let matches = entry.matching.contains(slot.0);
-            if was_spent != entry.is_spent() {
-                turned.spent.push(id);
-            } else if !was_spent && matched != matches {
-                turned.answers.push((id, matches));
-            }
-            self.cost = self.cost.saturating_add(cost);
         }
-        turned
+        doubts
+    }
+
+    /// Asks one cluster that an open term has to ask about; `subject` is the one at `known`. What it cost comes back, or
+    /// `None` where nobody was left to be asked.
+    pub(crate) fn ask_next(
+        &mut self,
+        id: TermId,
+        lens: Lens<'_>,
+        known: Option<Slot>,
+        subject: &mut Option<Subject>,
+    ) -> Option<u64> {
+        let entry = self.entries[id.0 as usize].as_mut()?;
+        let Entry { term, matching, meter, .. } = entry;
+        let mut cost = 0;
+        let asked = meter.ask_next(|slot| {
+            let mut other = None;
+            let subject = if known == Some(slot) { subject } else { &mut other };
+            let answer = lens.matches(term, slot, subject);
+            mark(matching, slot, answer.matches);
+            cost = answer.cost;
+            cost
+        });
+        if !entry.is_open() {
+            self.open.remove(&id);
+        }
+        self.cost = self.cost.saturating_add(cost);
+        asked.then_some(cost)
+    }
+
+    /// The open terms, beginning with the first after `last`.
+    pub(crate) fn open_after(&self, last: Option<TermId>) -> Vec<TermId> {
+        let Some(last) = last else { return self.open.iter().copied().collect() };
+        let first = self.open.iter().filter(|id| **id > last);
+        first.chain(self.open.iter().filter(|id| **id <= last)).copied().collect()
+    }
+
+    /// Whether no term is open.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.open.is_empty()
     }
 
     /// What all expressions have cost so far.

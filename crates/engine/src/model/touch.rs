@@ -17,7 +17,7 @@ use crate::selector::Facet;
 
 /// The placements that a change touched, each once and none that is to be left alone. Their names cost nothing until
 /// they are asked for; ask before the next change.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Touched(Vec<PlacementId>);
 
 impl Touched {
@@ -38,6 +38,20 @@ impl Touched {
 
     pub(crate) fn add(&mut self, id: PlacementId) {
         self.0.push(id);
+    }
+
+    pub(crate) fn contains(&self, id: PlacementId) -> bool {
+        self.0.contains(&id)
+    }
+
+    pub(crate) fn remove(&mut self, id: PlacementId) {
+        self.0.retain(|other| *other != id);
+    }
+
+    /// These and those.
+    pub(crate) fn and(mut self, mut others: Self) -> Self {
+        self.0.append(&mut others.0);
+        self
     }
 
     /// Each once, and none that is to be left alone.

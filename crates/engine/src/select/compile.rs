@@ -20,7 +20,7 @@ use crate::selector::{BadSelector, Expression, Facet, Requirement, Term, from_cl
 use crate::taint::{ClusterEffect, Operator, Toleration};
 
 /// The longest placement name that can work: decisions carry it as a label value.
-pub(super) const NAME_CHARS_MAX: usize = 63;
+pub const NAME_CHARS_MAX: usize = 63;
 /// Asks for optional fields in decisions: a comma separated list out of `score` and `available`.
 pub const DETAILS_ANNOTATION: &str = "berth.dev/decision-details";
 /// How much a `PreferNoSelect` taint weighs unless the policy says otherwise: more than Steady, so that the wish to

@@ -31,7 +31,7 @@ pub(crate) fn decide(
         return None;
     }
     let own = model.decisions.of(&entry.key);
-    let complaints = entry.rule.as_ref().err().cloned().unwrap_or_else(|| overspending(model, entry));
+    let complaints = entry.rule.as_ref().err().cloned().unwrap_or_else(|| overspending(model, id));
     let nothing = |outcome| Decision {
         outcome,
         complaints: complaints.clone(),
@@ -67,12 +67,20 @@ pub(crate) fn decide(
     Some(decision)
 }
 
-/// Predicates of which nobody knows whom they match, because their expressions cost too much. The words do not depend on
-/// the fleet, so that a cluster more or less is nothing to write about.
-fn overspending(model: &Model, entry: &Entry) -> Arc<[Complaint]> {
-    let spent = entry.terms.iter().enumerate().filter(|(_, term)| model.terms.get(**term).is_spent());
-    let complain = |(index, _)| Complaint {
-        path: format!("spec.predicates[{index}].requiredClusterSelector.celSelector"),
+/// What is wrong with predicates whose expressions cost too much together, so that nobody knows whom they match. The words
+/// do not depend on the fleet, so that a cluster more or less is nothing to write about.
+fn overspending(model: &Model, id: PlacementId) -> Arc<[Complaint]> {
+    if !model.is_overspent(id) {
+        return Arc::default();
+    }
+    let terms = model.placements.get(id).terms.iter().enumerate();
+    let mut costly = terms.filter(|(_, term)| !model.terms.get(**term).term.expressions.is_empty());
+    let path = match (costly.next(), costly.next()) {
+        (Some((index, _)), None) => format!("spec.predicates[{index}].requiredClusterSelector.celSelector"),
+        _ => "spec.predicates".to_owned(),
+    };
+    let complaint = Complaint {
+        path,
         message: format!(
             "the expressions cost too much across the fleet: beyond {FREE_SHARE} units for each cluster, all clusters \
              together may cost {ALLOWANCE}; narrow the clusters by labels, claims or names in the same predicate, or \
@@ -81,7 +89,7 @@ fn overspending(model: &Model, entry: &Entry) -> Arc<[Complaint]> {
         plugin: Mistake::PredicateCost.plugin(),
         mistake: Some(Mistake::PredicateCost),
     };
-    spent.map(complain).collect()
+    [complaint].into()
 }
 
 fn select(

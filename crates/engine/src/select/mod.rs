@@ -28,7 +28,7 @@ mod spread;
 mod tiers;
 mod transition;
 
-pub use compile::{Complaint, DETAILS_ANNOTATION, compile};
+pub use compile::{Complaint, DETAILS_ANNOTATION, NAME_CHARS_MAX, compile};
 pub use decision::{Cause, Decision, Group, NextChange, Outcome, Pick};
 pub use mistake::Mistake;
 pub use publish::{Published, publish};

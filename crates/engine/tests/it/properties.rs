@@ -139,7 +139,7 @@ proptest! {
                 if is_other {
                     placement.metadata.name = Some("nobody".into());
                 }
-                let account = explain_as_if(&mut asked.model, &placement, None, at(now));
+                let account = explain_as_if(&mut asked.model, &placement, None, at(now)).unwrap();
                 let idle = placement.is_deleting() || placement.is_scheduling_disabled();
                 prop_assert_eq!(account.is_none(), idle);
             }
@@ -169,7 +169,7 @@ proptest! {
         now in any_time(),
     ) {
         let mut world = World::of(deltas.0);
-        let before = explain_as_if(&mut world.model, &request.0, None, at(now));
+        let before = explain_as_if(&mut world.model, &request.0, None, at(now)).unwrap();
         world.apply(Delta::Placement(Box::new(request.0.clone())));
         let after = explain(&mut world.model, &request.key(), None, at(now));
         prop_assert_eq!(before, after);

@@ -281,3 +281,28 @@ fn a_fleet_that_was_decided_all_at_once_is_not_decided_again() {
     }
     assert_eq!(stage.settle(), [""; 0]);
 }
+
+#[test]
+fn expressions_that_cost_much_are_asked_over_several_turns_and_then_decided_by() {
+    let mut stage = stage();
+    for number in 0..20 {
+        stage.put(Kind::Cluster, cluster(&format!("c{number:02}"), &json!([])));
+    }
+    let costly = format!("!'{}'.contains('{}')", "y".repeat(8_000), "x".repeat(7_500));
+    let predicate = json!({"requiredClusterSelector": {"celSelector": {"celExpressions": [costly]}}});
+    stage.put(Kind::Placement, placement(&json!({"predicates": [predicate]})));
+    let subject = ObjectKey::new("n", "p");
+    assert_eq!(stage.due.pop(stage.now), Some(subject.clone()));
+    let verdict = stage.controller.decide(&subject, &stage.world, stage.now);
+    assert_eq!((verdict.outcome, verdict.writes.len()), ("waiting", 0));
+    let cost = |stage: &Stage<PlacementController>| stage.controller.model().expression_cost();
+    let (mut turns, mut before) = (1, cost(&stage));
+    while stage.controller.go_on(&mut stage.due) {
+        assert!(cost(&stage) - before < TURN_COST_MAX + 700_000);
+        assert!(!stage.due.is_ready(), "nothing can be said yet");
+        (turns, before) = (turns + 1, cost(&stage));
+    }
+    assert!(turns >= 10, "{turns}");
+    assert_eq!(stage.settle().len(), 3);
+    assert_eq!(selected(&stage).len(), 20);
+}

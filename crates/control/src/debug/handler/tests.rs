@@ -73,7 +73,7 @@ async fn answer_from(mut stage: Stage<PlacementController>, mut inquiries: Inqui
     loop {
         let question = inquiries.next().await;
         let model = Controller::model(&mut stage.controller).unwrap();
-        question(Ok(Sight { world: &stage.world, model, now: stage.now }));
+        question(Ok(Sight::new(&stage.world, model, stage.now)));
     }
 }
 
@@ -429,7 +429,7 @@ async fn one_question_follows_another_only_after_a_rest() {
     let question = inquiries.next().await;
     let mut stage = fleet();
     let model = Controller::model(&mut stage.controller).unwrap();
-    question(Ok(Sight { world: &stage.world, model, now: stage.now }));
+    question(Ok(Sight::new(&stage.world, model, stage.now)));
     assert!(next.await.unwrap().is_ok());
 }
 
@@ -442,6 +442,17 @@ async fn what_would_keep_the_loop_busy_is_not_asked() {
     let (code, answer) = scene.call("POST", PATH, dear).await;
     assert_eq!(code, 400, "{answer}");
     assert!(answer["error"].as_str().unwrap().contains("asks too much about the clusters"), "{answer}");
+    // Few checks, of which each costs six hundred thousand units.
+    let costly = format!("!'{}'.contains('{}')", "y".repeat(8_000), "x".repeat(7_500));
+    let predicate = json!({"requiredClusterSelector": {"celSelector": {"celExpressions": vec![costly; 12]}}});
+    let (code, answer) =
+        scene.call("POST", PATH, sent(&json!({"predicates": [predicate]})).to_string()).await;
+    assert_eq!(code, 400, "{answer}");
+    assert!(
+        answer["error"].as_str().unwrap().contains("expressions cost more than a question may"),
+        "{answer}"
+    );
+    assert_eq!(scene.get("/debug/placements/apps/web").await.0, 200, "nobody else is kept waiting");
 }
 
 /// Upstream: debugger/debugger_test.go "TestDebuggerPermissionCheck: No user in context - should reject".
@@ -551,7 +562,7 @@ async fn questions_leave_the_model_to_the_controllers_as_it_was() {
             let object = json!({"metadata": {"namespace": "apps", "name": name}, "spec": spec});
             let sent = read(object.to_string().as_bytes()).unwrap();
             let model = Controller::model(&mut asked.controller).unwrap();
-            berth_engine::explain::explain_as_if(model, &sent.placement, None, now).unwrap();
+            berth_engine::explain::explain_as_if(model, &sent.placement, None, now).unwrap().unwrap();
         }
     }
     for stage in [&mut asked, &mut other] {
