@@ -169,12 +169,15 @@ struct Seat {
     jobs: usize,
     /// How its subjects are, for the one of which that is told.
     tally: Option<Tally>,
+    /// How many wait and when time will change something, as it was told last.
+    told: Option<(usize, Option<Moment>)>,
 }
 
 impl Seat {
     fn new(controller: Box<dyn Controller>) -> Self {
-        let tally = (controller.name() == ControllerName::Placement).then(Tally::default);
-        Self { controller, due: Due::default(), is_filled: false, jobs: 0, tally }
+        let tally = (controller.name() == ControllerName::Placement)
+            .then(|| Tally { has_changed: true, ..Tally::default() });
+        Self { controller, due: Due::default(), is_filled: false, jobs: 0, tally, told: None }
     }
 
     /// Its jobs beyond those it may always have.
@@ -193,10 +196,16 @@ fn may_begin(jobs: usize, beyond: usize) -> bool {
 struct Tally {
     of: HashMap<ObjectKey, &'static str>,
     counts: HashMap<&'static str, usize>,
+    /// Whether the counts were not told since.
+    has_changed: bool,
 }
 
 impl Tally {
     fn set(&mut self, subject: &ObjectKey, outcome: &'static str) {
+        if self.of.get(subject) == Some(&outcome) {
+            return;
+        }
+        self.has_changed = true;
         let before = if outcome == GONE {
             self.of.remove(subject)
         } else {
@@ -394,8 +403,13 @@ impl Loop {
                 beyond += usize::from(seat.jobs >= JOBS_OWN);
                 seat.jobs += 1;
             }
-            self.writer.metrics.waiting(name, seat.due.waiting(), seat.due.next_deadline());
-            if let Some(tally) = &seat.tally {
+            let state = (seat.due.waiting(), seat.due.next_deadline());
+            if seat.told.replace(state) != Some(state) {
+                self.writer.metrics.waiting(name, state.0, state.1);
+            }
+            if let Some(tally) = &mut seat.tally
+                && std::mem::take(&mut tally.has_changed)
+            {
                 for state in PlacementState::ALL {
                     self.writer.metrics.placements(state, tally.count(state.as_str()));
                 }

@@ -1,4 +1,7 @@
 //! What one line of a watch, or one item of a list, tells.
+//!
+//! Owns reading it: once, as what it nearly always is, an object of the kind that is watched. Only what is not is looked at
+//! again, to find out what else it is.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -7,7 +10,7 @@ use kube::core::Status;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::world::{Known, Outline, Told};
+use crate::world::{Known, Outline, Told, read};
 
 /// A line of a watch.
 #[derive(Debug)]
@@ -55,6 +58,9 @@ struct Full<T> {
     object: T,
 }
 
+/// How a line begins that tells of an object as it is now.
+const SHOWS: [&str; 2] = [r#"{"type":"MODIFIED","#, r#"{"type":"ADDED","#];
+
 /// A page of a list.
 #[derive(Debug, Deserialize)]
 pub(super) struct Page<'j> {
@@ -80,9 +86,22 @@ fn items<'j, D: serde::Deserializer<'j>>(source: D) -> Result<Vec<&'j RawValue>,
 }
 
 impl News {
-    /// Reads a line.
-    pub(super) fn read<K: Known>(line: &[u8]) -> Result<Self, Garbled> {
+    /// Reads a line. What `slim` holds is of no meaning: it is memory to be used again.
+    pub(super) fn read<K: Known>(line: &[u8], slim: &mut String) -> Result<Self, Garbled> {
         let text = std::str::from_utf8(line)?;
+        if SHOWS.iter().any(|begin| text.starts_with(begin))
+            && let Ok(Full::<K> { object }) = read(K::KIND, text, slim)
+            && let (Some(_), Some(revision)) =
+                (given(&object.meta().name), given(&object.meta().resource_version))
+        {
+            let revision = revision.to_owned();
+            return Ok(Self::Told { told: Told::Seen(K::wrap(Arc::new(object))), revision });
+        }
+        Self::look_at::<K>(text, slim)
+    }
+
+    /// Reads a line of which nothing is known.
+    fn look_at<K: Known>(text: &str, slim: &mut String) -> Result<Self, Garbled> {
         let Line { event, object } = serde_json::from_str(text)?;
         if event == "ERROR" {
             let full: Full<Status> = serde_json::from_str(text)?;
@@ -92,7 +111,7 @@ impl News {
         let told = match &*event {
             "BOOKMARK" => return Ok(Self::Mark(revision)),
             "ADDED" | "MODIFIED" => {
-                seen::<K>(&object, || object.read::<Full<K>>(K::KIND, text).map(|full| full.object))?
+                seen::<K>(&object, || read::<Full<K>>(K::KIND, text, slim).map(|full| full.object))?
             }
             // The end of an object that cannot be read is an end all the same.
             "DELETED" => {
@@ -106,9 +125,18 @@ impl News {
 }
 
 /// Reads an item of a list.
-pub(super) fn item<K: Known>(item: &RawValue) -> Result<Told, Garbled> {
+pub(super) fn item<K: Known>(item: &RawValue, slim: &mut String) -> Result<Told, Garbled> {
+    if let Ok(object) = read::<K>(K::KIND, item.get(), slim)
+        && given(&object.meta().name).is_some()
+    {
+        return Ok(Told::Seen(K::wrap(Arc::new(object))));
+    }
     let outline: Outline<'_> = serde_json::from_str(item.get())?;
-    seen::<K>(&outline, || outline.read(K::KIND, item.get()))
+    seen::<K>(&outline, || read(K::KIND, item.get(), slim))
+}
+
+fn given(text: &Option<String>) -> Option<&str> {
+    text.as_deref().filter(|text| !text.is_empty())
 }
 
 fn seen<K: Known>(

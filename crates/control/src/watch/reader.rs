@@ -120,6 +120,8 @@ pub(super) struct Reader<K> {
     /// The next wait.
     wait: Duration,
     is_troubled: bool,
+    /// Memory to read objects in.
+    slim: String,
     kind: PhantomData<fn() -> K>,
 }
 
@@ -136,6 +138,7 @@ impl<K: Known> Reader<K> {
             page: PAGE_OBJECTS,
             wait: RETRY_FIRST,
             is_troubled: false,
+            slim: String::new(),
             kind: PhantomData,
         }
     }
@@ -189,7 +192,8 @@ impl<K: Known> Reader<K> {
                 self.tell(Told::ListOf(K::KIND, page.metadata.resource_version.clone())).await?;
             }
             for object in page.items {
-                self.tell(item::<K>(object)?).await?;
+                let told = item::<K>(object, &mut self.slim)?;
+                self.tell(told).await?;
             }
             if page.metadata.token.is_empty() {
                 let revision = page.metadata.resource_version;
@@ -257,7 +261,7 @@ impl<K: Known> Reader<K> {
             };
             lines.feed(piece);
             while let Some(line) = lines.next()? {
-                match News::read::<K>(&line)? {
+                match News::read::<K>(&line, &mut self.slim)? {
                     News::Told { told, revision: reached } => {
                         self.tell(told).await?;
                         *revision = reached;

@@ -22,7 +22,7 @@ use super::node_lease::{NODE_LEASES, NodeLease};
 use super::pod::Pod;
 use super::pool::Pool;
 use super::store::{Revision, number};
-use super::{Change, Outline, Source, Store, World};
+use super::{Change, Source, Store, World, read};
 
 /// What is kept of an object: all of it, or a part where there are many.
 pub trait Kept: DeserializeOwned + Clone + fmt::Debug + Send + Sync + 'static {
@@ -158,8 +158,8 @@ macro_rules! kinds {
 
             /// Reads an object of this kind.
             pub(crate) fn read(self, text: &str) -> serde_json::Result<Object> {
-                let outline: Outline<'_> = serde_json::from_str(text)?;
-                match self { $(Self::$kind => outline.read(self, text).map(|object| Object::$kind(Arc::new(object)))),+ }
+                let mut slim = String::new();
+                match self { $(Self::$kind => read(self, text, &mut slim).map(|object| Object::$kind(Arc::new(object)))),+ }
             }
         }
 

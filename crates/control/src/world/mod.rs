@@ -29,7 +29,7 @@ pub use kind::{Kind, Object};
 pub(crate) use kind::{Known, Scope, Visitor};
 pub(crate) use node_lease::NODE_LEASES;
 pub use node_lease::NodeLease;
-pub(crate) use outline::Outline;
+pub(crate) use outline::{Outline, read};
 pub(crate) use pod::BY_TAINT;
 pub use pod::{Disruption, Label, Owner, Phase, Pod, Truth};
 pub use pool::Pool;

@@ -1,15 +1,13 @@
 //! What an object is before it is read: its name, its revision, and what of it nobody reads.
 //!
-//! Owns one look over the JSON of an object that builds nothing. It tells the name of an object that cannot be read, and
-//! cuts out which fields somebody owns, which is half of many an object and costs more to read than the rest of it.
+//! Owns cutting out which fields somebody owns, which is half of many an object and costs more to read than the rest of it,
+//! and one look over the JSON of an object that builds nothing: it tells the name of an object that cannot be read.
 
 use std::borrow::Cow;
 
 use berth_engine::model::ObjectKey;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
-use serde_json::value::RawValue;
 
 use super::kind::Kind;
 
@@ -31,8 +29,6 @@ struct Metadata<'j> {
     uid: Cow<'j, str>,
     #[serde(borrow, default)]
     resource_version: Cow<'j, str>,
-    #[serde(borrow, default)]
-    managed_fields: Option<&'j RawValue>,
 }
 
 impl Outline<'_> {
@@ -59,36 +55,75 @@ impl Outline<'_> {
             ..ObjectMeta::default()
         }
     }
+}
 
-    /// Reads all of it out of `text`, which this is the outline of.
-    pub(crate) fn read<T: DeserializeOwned>(&self, kind: Kind, text: &str) -> serde_json::Result<T> {
-        // Who renews a lease, and when, is told by who owns its fields.
-        let cut = self.metadata.managed_fields.filter(|_| kind != Kind::Lease);
-        match cut.and_then(|cut| text.split_at_checked(place(text, cut.get())?).zip(Some(cut.get().len()))) {
-            Some(((before, rest), length)) => {
-                let after = &rest[length..];
-                let mut slim = String::with_capacity(before.len() + after.len() + NOTHING.len());
-                slim.extend([before, NOTHING, after]);
-                serde_json::from_str(&slim)
-            }
-            None => serde_json::from_str(text),
+/// What stands before who owns which field, as API servers write it. No text of an object has these bytes in it, because a
+/// quote in a text is written with a backslash, and of the kinds we read none has a list of that name elsewhere.
+const MANAGED: &[u8] = b"\"managedFields\":[";
+/// What stands where something was cut out.
+const NOTHING: &str = "null";
+/// The memory that is kept to read the next object in.
+const SLIM_BYTES_KEPT: usize = 64 << 10;
+
+/// Reads an object, or what an object of that kind is in. Where `text` is not written as an API server writes it, nothing is
+/// cut out, and it is read all the same.
+pub(crate) fn read<'j, T: Deserialize<'j>>(
+    kind: Kind,
+    text: &'j str,
+    slim: &'j mut String,
+) -> serde_json::Result<T> {
+    // Who renews a lease, and when, is told by who owns its fields.
+    let Some((before, after)) = (kind != Kind::Lease).then(|| around_owners(text)).flatten() else {
+        return serde_json::from_str(text);
+    };
+    slim.clear();
+    slim.shrink_to(SLIM_BYTES_KEPT);
+    slim.extend([before, NOTHING, after]);
+    serde_json::from_str(slim)
+}
+
+/// What stands before and after the list of who owns which field.
+fn around_owners(text: &str) -> Option<(&str, &str)> {
+    let begin = memchr::memmem::find(text.as_bytes(), MANAGED)? + MANAGED.len() - 1;
+    let end = begin + list_length(&text.as_bytes()[begin..])?;
+    Some((&text[..begin], &text[end..]))
+}
+
+/// The length of the list at the beginning of `json`; `None` where it has no end.
+fn list_length(json: &[u8]) -> Option<usize> {
+    let (mut depth, mut at) = (0_usize, 0);
+    loop {
+        match json.get(at)? {
+            b'[' | b'{' => depth += 1,
+            b']' | b'}' => depth = depth.checked_sub(1)?,
+            b'"' => at += text_length(&json[at + 1..])?,
+            _ => {}
+        }
+        at += 1;
+        if depth == 0 {
+            return Some(at);
         }
     }
 }
 
-/// What stands where something was cut out.
-const NOTHING: &str = "null";
-
-/// Where in `text` a part of it begins.
-fn place(text: &str, part: &str) -> Option<usize> {
-    let begin = part.as_ptr().addr().checked_sub(text.as_ptr().addr())?;
-    (begin + part.len() <= text.len()).then_some(begin)
+/// The length of a text whose beginning has been read, with its end.
+fn text_length(json: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        at += memchr::memchr2(b'"', b'\\', json.get(at..)?)?;
+        if json[at] == b'"' {
+            return Some(at + 1);
+        }
+        at += 2;
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use berth_api::Placement;
     use k8s_openapi::api::coordination::v1::Lease;
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -101,7 +136,12 @@ mod tests {
         let outline: Outline<'_> = serde_json::from_str(PLACEMENT).unwrap();
         assert_eq!(outline.key(), Some(ObjectKey::new("n", "p")));
         assert_eq!(outline.revision(), Some("7"));
-        let read: Placement = outline.read(Kind::Placement, PLACEMENT).unwrap();
+        let (before, after) = around_owners(PLACEMENT).unwrap();
+        assert!(
+            before.ends_with(r#""managedFields":"#) && after.starts_with(r#","namespace":"n""#),
+            "{after}"
+        );
+        let read: Placement = read(Kind::Placement, PLACEMENT, &mut String::new()).unwrap();
         let mut expected: Placement = serde_json::from_str(PLACEMENT).unwrap();
         assert!(expected.metadata.managed_fields.take().is_some());
         assert_eq!(read, expected);
@@ -110,9 +150,42 @@ mod tests {
     #[test]
     fn who_renewed_a_lease_is_read() {
         let text = r#"{"metadata":{"name":"l","managedFields":[{"manager":"agent"}]}}"#;
-        let outline: Outline<'_> = serde_json::from_str(text).unwrap();
-        let lease: Lease = outline.read(Kind::Lease, text).unwrap();
+        let lease: Lease = read(Kind::Lease, text, &mut String::new()).unwrap();
         assert_eq!(lease.metadata.managed_fields.unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_text_that_looks_like_owners_is_not_cut() {
+        let texts = json!({"metadata": {"name": "p", "annotations": {
+            "last-applied": r#"{"metadata":{"managedFields":[{"manager":"k"}]}}"#, "managedFields": "[",
+        }}, "spec": {}});
+        let text = texts.to_string();
+        assert_eq!(around_owners(&text), None);
+        let read: Placement = read(Kind::Placement, &text, &mut String::new()).unwrap();
+        assert_eq!(
+            serde_json::to_value(read.metadata.annotations).unwrap(),
+            texts["metadata"]["annotations"]
+        );
+    }
+
+    #[test]
+    fn owners_that_do_not_end_are_not_cut() {
+        for text in [r#"{"managedFields":["#, r#"{"managedFields":[{"a":"]"#, r#"{"managedFields":["\"#] {
+            assert_eq!(around_owners(text), None, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn an_object_without_its_owners_is_the_rest_of_it(
+            owners in prop::collection::vec("[a-z\\[\\]{}\"\\\\é]{0,12}", 0..5),
+            name in "[a-z\\[\\]{}\"\\\\é]{0,12}",
+        ) {
+            let entries: Vec<Value> = owners.iter().map(|owner| json!({"manager": owner, (&**owner): [owner]})).collect();
+            let text = json!({"metadata": {"a": name, "managedFields": entries, "name": name}}).to_string();
+            let read: Value = read(Kind::Cluster, &text, &mut String::new()).unwrap();
+            prop_assert_eq!(read, json!({"metadata": {"a": name, "managedFields": null, "name": name}}));
+        }
     }
 
     #[test]
