@@ -1,6 +1,7 @@
 //! The placement controller at work on a real API server, beside a bare client that makes as many writes.
 
 mod ground;
+mod inward;
 
 use std::time::{Duration, Instant};
 
@@ -10,6 +11,7 @@ use berth_sim::View;
 use serde_json::{Value, json};
 
 use self::ground::Ground;
+pub(crate) use self::inward::counted;
 use crate::figure::{Figure, grouped, median, millis, percentile};
 use crate::fleet;
 use crate::report::{Report, progress};
@@ -66,9 +68,11 @@ const IDLE_CHANGES: u32 = 100;
 /// Runs the bench.
 pub(crate) fn run(quick: bool) -> anyhow::Result<Report> {
     let effort = if quick { QUICK } else { FULL };
+    let mut report = Report { head: HEAD.to_owned(), ..Report::default() };
+    progress("changes that concern nobody, without sockets");
+    inward::tell(effort.clusters, &mut report)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async {
-        let mut report = Report { head: HEAD.to_owned(), ..Report::default() };
         match Bed::kubernetes().without_fsync().await {
             Ok(bed) => measure(bed, &effort, &mut report).await?,
             Err(absent @ BedError::Absent { .. }) => {

@@ -76,8 +76,9 @@ fn main() -> anyhow::Result<ExitCode> {
     if let Some(clusters) = arguments.counted {
         match bench {
             Bench::Engine => engine::counted(clusters)?,
-            Bench::Control | Bench::Hub | Bench::Peers => {
-                anyhow::bail!("only the engine's instructions are counted")
+            Bench::Control => control::counted(clusters)?,
+            Bench::Hub | Bench::Peers => {
+                anyhow::bail!("only instructions of the engine and of the controllers are counted")
             }
         }
         return Ok(ExitCode::SUCCESS);
