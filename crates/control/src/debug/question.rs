@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use berth_api::names::{GROUP, annotation};
-use berth_api::schema::{prepare, validate};
+use berth_api::schema::{prepare, unknown_fields, validate};
 use berth_api::{ClusterClaimSelector, ClusterPredicate, DecisionGroup, Placement, kinds};
 use berth_engine::explain::Account;
 use berth_engine::model::ObjectKey;
@@ -218,8 +218,10 @@ fn checks(placement: &Placement) -> usize {
 /// spec, with what an API server would fill in.
 pub(super) fn read(body: &[u8]) -> Result<Sent, String> {
     let failed = |problem: &dyn std::fmt::Display| format!("failed to unmarshal placement JSON: {problem}");
-    let sent: Value = serde_json::from_slice(body).map_err(|error| failed(&error))?;
-    let Value::Object(mut sent) = sent else { return Err(failed(&"expected an object")) };
+    let mut sent: Value = serde_json::from_slice(body).map_err(|error| failed(&error))?;
+    if !sent.is_object() {
+        return Err(failed(&"expected an object"));
+    }
     let kind = kinds::kind_info(&format!("{GROUP}/v1beta1"), "Placement").expect("a kind of ours");
     for (field, known) in [("kind", kind.kind.to_owned()), ("apiVersion", kind.api_version())] {
         match sent.get(field) {
@@ -228,24 +230,25 @@ pub(super) fn read(body: &[u8]) -> Result<Sent, String> {
             Some(said) => return Err(failed(&format!("{field}: expected {known}, not {said}"))),
         }
     }
+    // An API server prunes them, with a warning at most; whoever misspelt one would take the answer for another question's.
+    let unknown = unknown_fields(&sent, kind.structure());
+    let unknown = unknown.into_iter().map(|path| format!("{path}: there is no such field; it is ignored"));
     let mut metadata = Map::new();
-    if let Some(Value::Object(fields)) = sent.remove("metadata") {
+    if let Some(Value::Object(fields)) = sent.get_mut("metadata").map(Value::take) {
         let ours = ["name", "namespace", "labels", "annotations"];
         metadata.extend(fields.into_iter().filter(|(name, _)| ours.contains(&name.as_str())));
     }
     let mut object = json!({
         "apiVersion": kind.api_version(), "kind": kind.kind, "metadata": metadata,
-        "spec": sent.remove("spec").unwrap_or(Value::Null),
+        "spec": sent.get_mut("spec").map(Value::take),
     });
     prepare(&mut object, kind.structure());
-    let problems: Vec<String> = validate(&object, kind.structure())
-        .into_iter()
-        .take(PROBLEMS_TOLD_MAX)
-        .map(|problem| problem.to_string())
-        .collect();
+    let refused: Vec<String> =
+        validate(&object, kind.structure()).iter().map(ToString::to_string).take(PROBLEMS_TOLD_MAX).collect();
+    let problems: Vec<String> = refused.iter().cloned().chain(unknown).take(PROBLEMS_TOLD_MAX).collect();
     let placement: Placement = serde_json::from_value(object).map_err(|error| {
         // Where a field is not what it should be, the schema says which.
-        if problems.is_empty() { failed(&error) } else { failed(&problems.join("; ")) }
+        if refused.is_empty() { failed(&error) } else { failed(&refused.join("; ")) }
     })?;
     match placement.metadata.namespace.as_deref() {
         None | Some("") => Err("metadata.namespace: required, to know which sets are bound".to_owned()),

@@ -398,6 +398,20 @@ async fn what_is_misconfigured_is_told() {
 }
 
 #[tokio::test]
+async fn a_field_that_nobody_knows_is_told_with_its_path() {
+    let scene = scene(Policy::Open);
+    let spec = json!({"numberOfCluster": 1, "tolerations": [{"keys": "gpu", "operator": "Exists"}]});
+    let mut misspelt = sent(&spec);
+    misspelt["metadata"]["lables"] = json!({});
+    misspelt["specs"] = json!({});
+    let answer = scene.post(&misspelt).await;
+    let told = ["metadata.lables", "spec.numberOfCluster", "spec.tolerations[0].keys", "specs"]
+        .map(|path| format!("{path}: there is no such field; it is ignored"));
+    assert_eq!(answer["invalid"], json!(told));
+    assert_eq!(answer["explanation"]["selection"]["selected"], 3, "as if it had not been there");
+}
+
+#[tokio::test]
 async fn a_placement_that_nobody_decides_is_explained_as_it_would_be() {
     let mut stage = fleet();
     let annotations = json!({"cluster.open-cluster-management.io/experimental-scheduling-disable": "true"});
