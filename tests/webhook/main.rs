@@ -24,3 +24,4 @@ mod rights;
 mod rotation;
 mod taints;
 mod warnings;
+mod words;

@@ -6,14 +6,11 @@
 use std::collections::HashSet;
 
 use berth_api::{Object, Placement};
-use berth_engine::select::{Complaint, DETAILS_ANNOTATION, compile};
+use berth_engine::select::{Complaint, DETAILS_ANNOTATION, NAME_CHARS_MAX, compile};
 use serde_json::Value;
 
 use crate::attempt::{Attempt, Operation};
 use crate::denial::{Denial, FieldProblem};
-
-/// The longest name a Placement can work with: PlacementDecisions carry it as the value of a label.
-const NAME_CHARS_MAX: usize = 63;
 
 pub(crate) fn validate(attempt: &Attempt<'_>, object: &Value) -> Result<Vec<String>, Denial> {
     if attempt.operation == Operation::Create && attempt.name.len() > NAME_CHARS_MAX {

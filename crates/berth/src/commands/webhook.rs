@@ -5,10 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use berth_admission::TimeAdded;
-use berth_control::lead::{Fence, HOME};
 use berth_control::serve::{Health, Metrics, router};
-use berth_control::{ControllerName, Dialect, EvictionLimits, Inquirer, Options, inquiries};
-use berth_engine::node::LifecyclePolicy;
 use berth_hub::{Clock, Listener};
 use clap::Args;
 use kube::Client;
@@ -18,11 +15,12 @@ use tokio_util::task::AbortOnDropHandle;
 use super::hub::on_threads;
 use crate::console::{Console, Outcome};
 use crate::fleet::connect::{self, Otherwise, ServerArgs};
-use crate::fleet::controllers::{board, identity};
+use crate::fleet::controllers::board;
 use crate::fleet::settings::{Bind, parse_span};
 use crate::service::{Address, LogArgs, Signals, start_log, url_host};
 use crate::webhook::door::Door;
 use crate::webhook::keeper::{Keeper, Own, Place};
+use crate::webhook::lookout::Lookout;
 use crate::webhook::vault::Terms;
 use crate::webhook::{Base, server, usual};
 
@@ -135,9 +133,12 @@ async fn work(mut args: WebhookArgs, console: &mut Console<'_>) -> anyhow::Resul
         serving = keeper.begin() => serving,
         name = signals.next() => bail!("stopped by {name} before there was a certificate"),
     };
-    let inquirer = look_out(client.clone(), Arc::clone(&metrics), stop.clone());
+    if let Some(words) = keeper.reservation() {
+        tracing::warn!("{words}");
+    }
+    let lookout = Lookout::keep(client.clone(), Arc::clone(&metrics), stop.clone());
     let time_added = if args.allow_time_added { TimeAdded::Client } else { TimeAdded::Server };
-    let door = Door::new(client, inquirer, time_added, metrics);
+    let door = Door::new(client, lookout, time_added, metrics);
     let answering = {
         let stop = stop.clone();
         tokio::spawn(async move {
@@ -163,7 +164,10 @@ async fn work(mut args: WebhookArgs, console: &mut Console<'_>) -> anyhow::Resul
         ended = &mut answering => ended.context("the server ended badly")?,
         name = signals.next() => bail!("stopped at once by another {name}; open requests were cut off"),
     }
-    keeping.await.context("the keeper of the certificates ended badly")?;
+    let farewell = keeping.await.context("the keeper of the certificates ended badly")?;
+    if let Some(words) = farewell {
+        tracing::warn!("{words}");
+    }
     tracing::info!("stopped");
     Ok(Outcome::Done)
 }
@@ -192,28 +196,6 @@ fn place(args: &WebhookArgs, pod: Option<String>) -> Place {
         own,
         terms: Terms { names, life: args.certificate_life },
     }
-}
-
-/// Keeps the fleet in sight, so that somebody can tell what a change would move. Writes nothing, and nobody waits for it.
-fn look_out(client: Client, metrics: Arc<Metrics>, stop: CancellationToken) -> Inquirer {
-    let (inquirer, inquiries) = inquiries();
-    let controllers =
-        ControllerName::Placement.as_str().parse().expect("the name of a controller is a list of one");
-    let options = Options {
-        controllers,
-        identity: identity(),
-        home: HOME.to_owned(),
-        dialect: Dialect::OURS,
-        evictions: EvictionLimits::default(),
-        lifecycle: LifecyclePolicy::default(),
-        fence: Fence::closed(),
-        // A webhook that has not seen the fleet yet answers all the same, without warnings.
-        health: Health::default(),
-        metrics,
-        inquiries,
-    };
-    tokio::spawn(berth_control::run(client, options, stop));
-    inquirer
 }
 
 #[cfg(test)]

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use berth_admission::{Denial, Oracle, Recorder, TimeAdded, concerns, mutate, stake, validate};
-use berth_control::Inquirer;
 use berth_control::serve::Metrics;
 use jiff::Timestamp;
 use kube::Client;
 
+use super::lookout::Lookout;
 use super::questions::{Questions, Unanswered};
 use super::review::{Answer, Request};
 use crate::fleet::stakes;
@@ -38,7 +38,7 @@ impl Path {
 /// The rules, with everything they need.
 pub(crate) struct Door {
     pub(crate) questions: Questions,
-    pub(crate) inquirer: Inquirer,
+    pub(crate) lookout: Lookout,
     pub(crate) time_added: TimeAdded,
     pub(crate) metrics: Arc<Metrics>,
 }
@@ -46,11 +46,11 @@ pub(crate) struct Door {
 impl Door {
     pub(crate) fn new(
         client: Client,
-        inquirer: Inquirer,
+        lookout: Lookout,
         time_added: TimeAdded,
         metrics: Arc<Metrics>,
     ) -> Self {
-        Self { questions: Questions::new(client), inquirer, time_added, metrics }
+        Self { questions: Questions::new(client), lookout, time_added, metrics }
     }
 
     /// Answers one review.
@@ -103,7 +103,8 @@ impl Door {
         if path == Path::Validate
             && let Some(change) = stake(&attempt, request.object())
         {
-            let warning = tokio::time::timeout(WARN_WITHIN, stakes::warning(&self.inquirer, change)).await;
+            let inquirer = self.lookout.inquirer();
+            let warning = tokio::time::timeout(WARN_WITHIN, stakes::warning(&inquirer, change)).await;
             answer.warnings.extend(warning.ok().flatten());
         }
         answer

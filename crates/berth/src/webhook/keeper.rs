@@ -17,10 +17,12 @@ use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
 };
 use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
 use kube::Client;
 use kube::api::{Api, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::core::PartialObjectMeta;
 use kube::runtime::{WatchStreamExt as _, watcher};
+use serde_json::Value;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
@@ -96,6 +98,8 @@ pub(crate) struct Keeper {
     registered: Option<(String, Timestamp)>,
     /// Whether our own configurations were applied since the start.
     has_applied: bool,
+    /// How many of the two configurations were there when somebody looked last.
+    configurations: usize,
     _watches: Vec<AbortOnDropHandle<()>>,
 }
 
@@ -124,6 +128,7 @@ impl Keeper {
             shown: None,
             registered: None,
             has_applied: false,
+            configurations: 0,
             _watches: watches,
         }
     }
@@ -152,8 +157,36 @@ impl Keeper {
         }
     }
 
-    /// Keeps going until `stop`.
-    pub(crate) async fn run(mut self, stop: CancellationToken) {
+    /// What somebody should know before this ends: the API server goes on to come here by configurations of its own.
+    pub(crate) fn farewell(&self) -> Option<String> {
+        let name = &self.place.configuration;
+        self.has_applied.then(|| {
+            format!(
+                "still registered: the API server goes on to ask here, and refuses what nobody judges, until this runs \
+                 again or both configurations are gone: kubectl delete \
+                 mutatingwebhookconfigurations,validatingwebhookconfigurations {name}"
+            )
+        })
+    }
+
+    /// What somebody should know at the start: nobody comes where nobody is told to.
+    pub(crate) fn reservation(&self) -> Option<String> {
+        let name = &self.place.configuration;
+        let missing = match self.configurations {
+            2 => return None,
+            1 => format!("one of the two webhook configurations {name} is missing"),
+            _ => format!("nobody asks here: the webhook configurations {name} are missing"),
+        };
+        Some(format!("{missing}; `berth install` applies them, and so does --register"))
+    }
+
+    /// Keeps going until `stop`; what somebody should know then comes back.
+    pub(crate) async fn run(mut self, stop: CancellationToken) -> Option<String> {
+        self.keep_going(&stop).await;
+        self.farewell()
+    }
+
+    async fn keep_going(&mut self, stop: &CancellationToken) {
         let (first, longest) = WAIT;
         let mut wait = first;
         let (mut told, mut steps) = (None, 0);
@@ -238,6 +271,7 @@ impl Keeper {
         });
         let vault = vault.flatten();
         let registered = self.look().await?;
+        self.count(registered.bundles.len());
         let bundle = vault.as_ref().map(Vault::bundle);
         let is_current = bundle.as_ref().is_some_and(|bundle| self.is_current(&registered, bundle));
         self.registered = match (is_current, bundle, self.registered.take()) {
@@ -312,7 +346,11 @@ impl Keeper {
             }
             // Another replica was first; what it wrote is looked at next.
             Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
-            Err(kube::Error::Api(status)) if matches!(status.code, 403 | 404) => Err(anyhow!(
+            Err(kube::Error::Api(status)) if status.code == 404 => Err(anyhow!(
+                "the namespace {namespace} is not there, and the Secret {name} belongs into it: make it with kubectl create \
+                 namespace {namespace}, or choose another --namespace; `berth install` makes both"
+            )),
+            Err(kube::Error::Api(status)) if status.code == 403 => Err(anyhow!(
                 "the Secret {namespace}/{name} cannot be written ({}): {}; `berth install` makes it with the rights this \
                  needs, or make an empty one: kubectl create secret generic -n {namespace} {name}",
                 status.code,
@@ -346,6 +384,20 @@ impl Keeper {
         all && (self.place.own.is_none() || (registered.is_whole && self.has_applied))
     }
 
+    /// Notes how many configurations there are, and says so where that is news.
+    fn count(&mut self, found: usize) {
+        self.metrics.configurations(found);
+        let before = std::mem::replace(&mut self.configurations, found);
+        // The first look is told with the line that says where this is.
+        if self.shown.is_none() || before == found {
+            return;
+        }
+        match self.reservation() {
+            Some(words) => tracing::warn!("{words}"),
+            None => tracing::info!("both webhook configurations {} are there", self.place.configuration),
+        }
+    }
+
     async fn look(&self) -> anyhow::Result<Registered> {
         let name = &self.place.configuration;
         let failed = || format!("the webhook configurations {name} cannot be read");
@@ -374,6 +426,9 @@ impl Keeper {
         let Some(own) = &self.place.own else {
             return self.fill_in(bundle.as_bytes()).await.with_context(failed);
         };
+        if let Some(other) = self.other_door(own).await? {
+            return Err(anyhow!("{other}"));
+        }
         let door = match &own.url {
             Some(url) => super::registration::Door::Url(url),
             None => {
@@ -388,6 +443,25 @@ impl Keeper {
         self.validating.patch(name, &params, &Patch::Apply(judging)).await.with_context(failed)?;
         self.has_applied = true;
         Ok(())
+    }
+
+    /// Why these configurations cannot be ours: somebody else has the API server come another way, and one of both ways is
+    /// all that a configuration can have.
+    async fn other_door(&self, own: &Own) -> anyhow::Result<Option<String>> {
+        let name = &self.place.configuration;
+        let failed = || format!("the webhook configurations {name} cannot be read");
+        let mutating = self.mutating.get_metadata_opt(name).await.with_context(failed)?;
+        let validating = self.validating.get_metadata_opt(name).await.with_context(failed)?;
+        let metadata = mutating.map(|one| one.metadata).into_iter().chain(validating.map(|one| one.metadata));
+        let (field, words) = if own.url.is_some() { ("f:service", "a Service") } else { ("f:url", "a URL") };
+        let owner = metadata.filter_map(|metadata| owner_of(metadata.managed_fields?, field)).next();
+        Ok(owner.map(|owner| {
+            format!(
+                "the webhook configurations {name} are {owner}'s and have the API server come by {words}: choose another \
+                 --configuration, or delete these first: `berth uninstall` does where `berth install` made them, otherwise \
+                 kubectl delete mutatingwebhookconfigurations,validatingwebhookconfigurations {name}"
+            )
+        }))
     }
 
     /// Writes the bundle into configurations that somebody else made.
@@ -411,6 +485,18 @@ impl Keeper {
         }
         Ok(())
     }
+}
+
+/// Who else has set a field, by the name of their manager.
+fn owner_of(entries: Vec<ManagedFieldsEntry>, field: &str) -> Option<String> {
+    let others = entries.into_iter().filter(|entry| entry.manager.as_deref() != Some(MANAGER));
+    let mut owners = others.filter(|entry| entry.fields_v1.as_ref().is_some_and(|set| names(&set.0, field)));
+    owners.next().map(|entry| entry.manager.unwrap_or_else(|| "somebody".to_owned()))
+}
+
+/// Whether a set of fields has one of this name, however deep.
+fn names(set: &Value, field: &str) -> bool {
+    set.as_object().is_some_and(|set| set.iter().any(|(name, below)| name == field || names(below, field)))
 }
 
 /// A conflict is no failure: what somebody else wrote is looked at next.
@@ -464,7 +550,25 @@ where
 
 #[cfg(test)]
 mod tests {
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::FieldsV1;
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn who_else_has_set_a_field_is_found_however_deep_it_is() {
+        let entry = |manager: &str, set: serde_json::Value| ManagedFieldsEntry {
+            manager: Some(manager.to_owned()),
+            fields_v1: Some(FieldsV1(set)),
+            ..ManagedFieldsEntry::default()
+        };
+        let service =
+            json!({"f:webhooks": {"k:{\"name\":\"a\"}": {"f:clientConfig": {"f:service": {"f:name": {}}}}}});
+        let url = json!({"f:webhooks": {"k:{\"name\":\"a\"}": {"f:clientConfig": {"f:url": {}}}}});
+        let owners = vec![entry(MANAGER, service.clone()), entry("kubectl", service), entry(MANAGER, url)];
+        assert_eq!(owner_of(owners.clone(), "f:service").as_deref(), Some("kubectl"));
+        assert_eq!(owner_of(owners, "f:url"), None, "what we set ourselves is ours to change");
+    }
 
     #[test]
     fn webhooks_that_do_not_agree_trust_nobody_in_common() {

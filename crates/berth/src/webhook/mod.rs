@@ -3,7 +3,7 @@
 //! ```text
 //! API server --AdmissionReview--> server --review--> door --> berth-admission (the rules, pure)
 //!     ^  ^                                             |--> questions: SubjectAccessReviews, namespaces --> API server
-//!     |  |                                             '--> stakes: what would leave, asked of a loop that only looks
+//!     |  |                                             '--> lookout: what would leave, asked of a loop that only looks
 //!     |  '-- registration: which writes, where, whom to trust <--.
 //!     '----- keeper: does what rotation plans -- vault (Secret) -'
 //! ```
@@ -14,6 +14,7 @@
 mod base;
 pub(crate) mod door;
 pub(crate) mod keeper;
+pub(crate) mod lookout;
 mod questions;
 pub(crate) mod registration;
 mod review;

@@ -15,6 +15,7 @@
 
 use berth_admission::Operation;
 use berth_api::names::GROUP;
+use berth_engine::select::DETAILS_ANNOTATION;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::admissionregistration::v1::{
     MatchCondition, MutatingWebhook, MutatingWebhookConfiguration, RuleWithOperations, ServiceReference,
@@ -70,7 +71,7 @@ struct Scope {
     /// The first part of its name.
     name: &'static str,
     rules: &'static [(&'static str, &'static [Operation])],
-    conditions: &'static [(&'static str, &'static str)],
+    conditions: &'static [Condition],
     /// Whether a write goes through when nobody answers.
     is_advice: bool,
 }
@@ -79,41 +80,66 @@ const WRITES: &[Operation] = &[Operation::Create, Operation::Update];
 const ENDINGS: &[Operation] = &[Operation::Delete];
 const CHANGES: &[Operation] = &[Operation::Update, Operation::Delete];
 
-/// An object that is being deleted and keeps its labels and spec is only let go of: finalizers are taken off it.
-const NOT_LETTING_GO: (&str, &str) = (
-    "not-letting-go",
-    "request.operation != 'UPDATE' || !has(object.metadata.deletionTimestamp) \
-     || (has(object.spec) ? object.spec : {}) != (has(oldObject.spec) ? oldObject.spec : {}) \
-     || (has(object.metadata.labels) ? object.metadata.labels : {}) \
-     != (has(oldObject.metadata.labels) ? oldObject.metadata.labels : {})",
-);
-/// The rules of a Placement are about its spec, and one annotation.
-const JUDGED_CHANGES: (&str, &str) = (
-    "judged-changes",
-    "request.operation != 'UPDATE' \
-     || (has(object.spec) ? object.spec : {}) != (has(oldObject.spec) ? oldObject.spec : {}) \
-     || (has(object.metadata.annotations) && 'berth.dev/decision-details' in object.metadata.annotations \
-     ? object.metadata.annotations['berth.dev/decision-details'] : '') \
-     != (has(oldObject.metadata.annotations) && 'berth.dev/decision-details' in oldObject.metadata.annotations \
-     ? oldObject.metadata.annotations['berth.dev/decision-details'] : '')",
-);
+/// What a write must be like to be asked about.
+#[derive(Clone, Copy, Debug)]
+enum Condition {
+    /// An object that is being deleted and keeps its labels and spec is only let go of: finalizers are taken off it.
+    NotLettingGo,
+    /// The rules of a Placement are about its spec, and one annotation.
+    JudgedChanges,
+}
+
+impl Condition {
+    fn name(self) -> &'static str {
+        match self {
+            Self::NotLettingGo => "not-letting-go",
+            Self::JudgedChanges => "judged-changes",
+        }
+    }
+
+    /// In CEL.
+    fn expression(self) -> String {
+        let differs = |field: &str| {
+            let of = |object: &str| format!("(has({object}.{field}) ? {object}.{field} : {{}})");
+            format!("{} != {}", of("object"), of("oldObject"))
+        };
+        match self {
+            Self::NotLettingGo => format!(
+                "request.operation != 'UPDATE' || !has(object.metadata.deletionTimestamp) || {} || {}",
+                differs("spec"),
+                differs("metadata.labels")
+            ),
+            Self::JudgedChanges => {
+                let asked = |object: &str| {
+                    let annotations = format!("{object}.metadata.annotations");
+                    format!(
+                        "(has({annotations}) && '{DETAILS_ANNOTATION}' in {annotations} ? \
+                         {annotations}['{DETAILS_ANNOTATION}'] : '')"
+                    )
+                };
+                let (now, before) = (asked("object"), asked("oldObject"));
+                format!("request.operation != 'UPDATE' || {} || {now} != {before}", differs("spec"))
+            }
+        }
+    }
+}
 
 const CLUSTERS: Scope = Scope {
     name: "managedclusters",
     rules: &[("managedclusters", WRITES)],
-    conditions: &[NOT_LETTING_GO],
+    conditions: &[Condition::NotLettingGo],
     is_advice: false,
 };
 const BINDINGS: Scope = Scope {
     name: "managedclustersetbindings",
     rules: &[("managedclustersetbindings", WRITES)],
-    conditions: &[NOT_LETTING_GO],
+    conditions: &[Condition::NotLettingGo],
     is_advice: false,
 };
 const PLACEMENTS: Scope = Scope {
     name: "placements",
     rules: &[("placements", WRITES)],
-    conditions: &[JUDGED_CHANGES],
+    conditions: &[Condition::JudgedChanges],
     is_advice: false,
 };
 /// What has no rule and may still make clusters leave.
@@ -224,9 +250,9 @@ fn rules(scope: &Scope) -> Vec<RuleWithOperations> {
 }
 
 fn conditions(scope: &Scope, registration: &Registration<'_>) -> Vec<MatchCondition> {
-    let own = scope.conditions.iter().map(|(name, expression)| MatchCondition {
-        name: (*name).to_owned(),
-        expression: (*expression).to_owned(),
+    let own = scope.conditions.iter().map(|condition| MatchCondition {
+        name: condition.name().to_owned(),
+        expression: condition.expression(),
     });
     let others = (!registration.trusted.is_empty()).then(|| MatchCondition {
         name: "not-the-controllers".to_owned(),
@@ -283,6 +309,26 @@ mod tests {
                 assert!(resource != "placementdecisions" && resource != "addonplacementscores");
             }
         }
+    }
+
+    #[test]
+    fn conditions_read_as_written() {
+        assert_eq!(
+            Condition::NotLettingGo.expression(),
+            "request.operation != 'UPDATE' || !has(object.metadata.deletionTimestamp) \
+             || (has(object.spec) ? object.spec : {}) != (has(oldObject.spec) ? oldObject.spec : {}) \
+             || (has(object.metadata.labels) ? object.metadata.labels : {}) \
+             != (has(oldObject.metadata.labels) ? oldObject.metadata.labels : {})"
+        );
+        assert_eq!(
+            Condition::JudgedChanges.expression(),
+            "request.operation != 'UPDATE' \
+             || (has(object.spec) ? object.spec : {}) != (has(oldObject.spec) ? oldObject.spec : {}) \
+             || (has(object.metadata.annotations) && 'berth.dev/decision-details' in object.metadata.annotations \
+             ? object.metadata.annotations['berth.dev/decision-details'] : '') \
+             != (has(oldObject.metadata.annotations) && 'berth.dev/decision-details' in oldObject.metadata.annotations \
+             ? oldObject.metadata.annotations['berth.dev/decision-details'] : '')"
+        );
     }
 
     #[test]

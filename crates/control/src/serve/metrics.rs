@@ -17,6 +17,7 @@
 //! | `berth_reviews_total` | counter | `path`, `verdict` | admission reviews answered |
 //! | `berth_review_seconds` | histogram | `path` | time a review took |
 //! | `berth_certificate_end_timestamp_seconds` | gauge | | when the certificate ends that a webhook shows; 0 where there is none |
+//! | `berth_webhook_configurations` | gauge | | of the two webhook configurations by which API servers come, how many there are |
 //! | `taint_eviction_controller_pod_deletions_total` | counter | | pods evicted; the name is kube-controller-manager's |
 //! | `taint_eviction_controller_pod_deletion_duration_seconds` | histogram | | from the moment a pod was due, by the time its taint was added, until its deletion was answered |
 //! | `berth_evictions_waiting` | gauge | | pods that must leave and have not, due or not |
@@ -143,6 +144,7 @@ pub struct Metrics {
     reviews: Family<Reviewed, Counter>,
     review_durations: Family<OfPath, Histogram>,
     certificate_end: Gauge,
+    configurations: Gauge,
     leads: Gauge,
     evicted: Counter,
     eviction_delays: Histogram,
@@ -175,6 +177,7 @@ impl Default for Metrics {
             reviews: Family::default(),
             review_durations: Family::new_with_constructor(react),
             certificate_end: Gauge::default(),
+            configurations: Gauge::default(),
             leads: Gauge::default(),
             evicted: Counter::default(),
             eviction_delays: Histogram::new(EVICTION_DELAYS),
@@ -246,6 +249,11 @@ impl Default for Metrics {
             "certificate_end_timestamp_seconds",
             "When the certificate ends that a webhook shows",
             metrics.certificate_end.clone(),
+        );
+        registry.register(
+            "webhook_configurations",
+            "Of the two webhook configurations, how many there are",
+            metrics.configurations.clone(),
         );
         registry.register("leads", "Whether this process may write", metrics.leads.clone());
         metrics
@@ -355,6 +363,11 @@ impl Metrics {
         self.nodes_tainted.get_or_create(&OfZone { zone }).inc();
     }
 
+    /// So many of the two webhook configurations are there.
+    pub fn configurations(&self, count: usize) {
+        self.configurations.set(i64::try_from(count).unwrap_or(i64::MAX));
+    }
+
     pub(crate) fn leads(&self, leads: bool) {
         self.leads.set(i64::from(leads));
     }
@@ -377,6 +390,7 @@ mod tests {
         metrics.placements(PlacementState::Misconfigured, 2);
         metrics.reviewed("validate", "allowed", Duration::from_millis(5));
         metrics.certificate_ends(1_800_000_000);
+        metrics.configurations(2);
         metrics.leads(true);
         metrics.evicted(Duration::from_millis(20));
         metrics.evictions(7, &BTreeMap::from([("rate", 3)]));
@@ -396,7 +410,7 @@ mod tests {
             .filter_map(|line| line.split_once(' '))
             .map(|(name, _)| name)
             .collect();
-        assert_eq!(told.len(), 22, "{text}");
+        assert_eq!(told.len(), 23, "{text}");
         let documented = include_str!("metrics.rs");
         for name in told {
             let row = |name: &str| documented.contains(&format!("//! | `{name}` |"));
