@@ -48,7 +48,11 @@ async fn another_door(bed: &mut Bed) {
     let admin = Caller::admin(bed);
     installed(&admin).await;
     let Some(mut webhook) = launch(bed, "outside", BESIDE) else { return };
-    says(&webhook, "are installer's and have the API server come by a Service: choose another --configuration").await;
+    says(
+        &webhook,
+        "are installer's and have the API server come by a Service: choose another --configuration",
+    )
+    .await;
     for (_, plural) in CONFIGURATIONS {
         let found = admin.get(&path(plural)).await.ok();
         assert_eq!(found["webhooks"][0]["clientConfig"]["url"], Value::Null, "nothing was merged into it");
@@ -57,7 +61,10 @@ async fn another_door(bed: &mut Bed) {
     until_asked(&admin).await;
     webhook.stop().await.unwrap();
     let log = webhook.log();
-    assert!(log.contains("still registered") && log.contains("kubectl delete mutatingwebhookconfigurations"), "{log}");
+    assert!(
+        log.contains("still registered") && log.contains("kubectl delete mutatingwebhookconfigurations"),
+        "{log}"
+    );
 }
 
 async fn no_namespace(bed: &mut Bed) {

@@ -65,6 +65,12 @@ impl Facets {
         &self.names[key.0 as usize]
     }
 
+    /// Whether a pair is this one.
+    fn is(&self, id: PairId, name: &str, value: &str) -> bool {
+        let pair = &self.pairs[id.0 as usize];
+        *pair.value == *value && *self.names[pair.key.0 as usize] == *name
+    }
+
     fn find_pair(&self, key: KeyId, value: &str) -> Option<PairId> {
         let hash = self.hasher.hash_one((key, value));
         self.lookup
@@ -104,9 +110,24 @@ impl Facets {
         new: impl Iterator<Item = (&'p str, &'p str)>,
     ) -> (Box<[PairId]>, Vec<KeyId>) {
         let mut wanted: Vec<(KeyId, PairId)> = Vec::with_capacity(old.len().max(new.size_hint().0));
-        for (key, value) in new {
-            let key = self.key(key);
+        // Nearly all stays, in the order it had, and need not be looked up.
+        let (mut next, mut is_in_order) = (0, true);
+        for (name, value) in new {
+            if let Some(place) = (next..old.len()).take(2).find(|place| self.is(old[*place], name, value))
+                && is_in_order
+            {
+                wanted.push((self.pairs[old[place].0 as usize].key, old[place]));
+                next = place + 1;
+                continue;
+            }
+            let key = self.key(name);
             let pair = self.intern(key, value);
+            if old.get(next).is_some_and(|pair| self.pairs[pair.0 as usize].key == key) {
+                next += 1;
+            } else {
+                // One that is new may be repeated by those that follow.
+                is_in_order = false;
+            }
             match wanted.iter_mut().find(|(known, _)| *known == key) {
                 Some(entry) => {
                     let lost = std::mem::replace(&mut entry.1, pair);
@@ -119,6 +140,9 @@ impl Facets {
             }
         }
         let mut changed = Vec::new();
+        if wanted.iter().map(|(_, pair)| pair).eq(old) {
+            return (old.into(), changed);
+        }
         for pair in old {
             let key = self.pairs[pair.0 as usize].key;
             if wanted.contains(&(key, *pair)) {
@@ -198,6 +222,11 @@ impl Facets {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use proptest::prelude::*;
+    use proptest::sample::select;
+
     use super::*;
 
     #[test]
@@ -234,5 +263,27 @@ mod tests {
         let (pairs, _) = facets.replace(Slot(0), &[], [("a", "1"), ("b", "2")].into_iter());
         let (_, changed) = facets.replace(Slot(0), &pairs, [("b", "2"), ("a", "1")].into_iter());
         assert!(changed.is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_came_before_what_is_carried_is_what_was_told_last(
+            told in prop::collection::vec(prop::collection::vec((select(vec!["a", "b", "c", "d"]), select(vec!["1", "2"])), 0..6), 1..6),
+        ) {
+            let mut facets = Facets::default();
+            let (mut carried, mut before): (Box<[PairId]>, BTreeMap<&str, &str>) = Default::default();
+            for entries in told {
+                let now: BTreeMap<&str, &str> = entries.iter().copied().collect();
+                let (pairs, changed) = facets.replace(Slot(3), &carried, entries.iter().copied());
+                let differs = |name: &&&str| before.get(**name) != now.get(**name);
+                let expected: BTreeSet<&str> = before.keys().chain(now.keys()).filter(differs).copied().collect();
+                prop_assert_eq!(changed.len(), expected.len(), "each once");
+                prop_assert_eq!(changed.iter().map(|key| &**facets.key_name(*key)).collect::<BTreeSet<_>>(), expected);
+                prop_assert_eq!(pairs.len(), now.len());
+                prop_assert_eq!(facets.entries(&pairs).collect::<BTreeMap<_, _>>(), now.clone());
+                prop_assert_eq!(facets.lookup.len(), now.len(), "nobody carries the others");
+                (carried, before) = (pairs, now);
+            }
+        }
     }
 }
