@@ -269,7 +269,8 @@ impl Loop {
                 }
                 term = self.fence.changed() => {
                     self.writer.metrics.leads(term.is_some());
-                    tracing::info!(leads = term.is_some(), "the lead changed");
+                    let words = if term.is_some() { "this process leads, and writes" } else { "standing by" };
+                    tracing::info!("{words}");
                 }
                 question = self.inquiries.next() => self.answer(question),
                 Ok(()) = self.dialects.changed() => self.speak(),
@@ -327,7 +328,7 @@ impl Loop {
             for seat in self.seats.iter_mut().filter(|seat| !seat.is_filled) {
                 seat.is_filled = seat.controller.kinds().iter().all(|kind| self.world.is_filled(*kind));
                 if seat.is_filled {
-                    tracing::info!(controller = %seat.controller.name(), "has seen everything it needs");
+                    tracing::debug!(controller = %seat.controller.name(), "has seen everything it needs");
                 }
             }
             let missing: Vec<String> = self

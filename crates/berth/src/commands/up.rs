@@ -151,7 +151,7 @@ async fn is_empty(admin: &Client) -> anyhow::Result<bool> {
 }
 
 fn guide_through_demo(kubeconfig: &Path, console: &mut Console<'_>) -> std::io::Result<()> {
-    let namespace = demo::NAMESPACE;
+    let (namespace, kubeconfig) = (demo::NAMESPACE, from_anywhere(kubeconfig));
     write!(
         console.out,
         "
@@ -164,11 +164,12 @@ and in a third, with the same KUBECONFIG, fail a cluster that is chosen:
   berth demo recover fra-1
 More: docs/fleet.md, berth demo --help
 ",
-        shell_word(&kubeconfig.display().to_string())
+        shell_word(&kubeconfig)
     )
 }
 
 fn guide(kubeconfig: &Path, console: &mut Console<'_>) -> std::io::Result<()> {
+    let kubeconfig = from_anywhere(kubeconfig);
     write!(
         console.out,
         "
@@ -179,8 +180,14 @@ There are no clusters yet. In another terminal:
 To see a fleet at work first, stop this and run `berth up --demo`.
 More: docs/fleet.md, docs/hub.md, berth explain --help
 ",
-        shell_word(&kubeconfig.display().to_string())
+        shell_word(&kubeconfig)
     )
+}
+
+/// A path for another terminal, which may be in another folder.
+fn from_anywhere(path: &Path) -> String {
+    // Where this folder is gone, the path is as good as it was given.
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
 }
 
 /// A text as one word of a shell's line.
@@ -195,6 +202,13 @@ fn shell_word(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_path_is_good_in_any_folder() {
+        assert_eq!(from_anywhere(Path::new("/data/kubeconfig")), "/data/kubeconfig");
+        let relative = from_anywhere(Path::new("./fleet/kubeconfig"));
+        assert!(Path::new(&relative).is_absolute() && relative.ends_with("/fleet/kubeconfig"), "{relative}");
+    }
 
     #[test]
     fn a_path_is_one_word_to_a_shell() {
