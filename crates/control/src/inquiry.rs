@@ -67,8 +67,8 @@ impl<'a> Sight<'a> {
     }
 
     /// What would leave placements if this change came in; nothing is known of an object that has not been seen.
-    pub fn impact(&mut self, change: Delta) -> Option<Impact> {
-        let undo = self.as_seen(&change)?;
+    pub fn impact(&mut self, change: &Delta) -> Option<Impact> {
+        let undo = self.as_seen(change)?;
         Some(impact(self.model, change, undo, self.now))
     }
 

@@ -392,9 +392,10 @@ impl Keeper {
         if self.shown.is_none() || before == found {
             return;
         }
-        match self.reservation() {
-            Some(words) => tracing::warn!("{words}"),
-            None => tracing::info!("both webhook configurations {} are there", self.place.configuration),
+        if let Some(words) = self.reservation() {
+            tracing::warn!("{words}");
+        } else {
+            tracing::info!("both webhook configurations {} are there", self.place.configuration);
         }
     }
 
@@ -452,9 +453,10 @@ impl Keeper {
         let failed = || format!("the webhook configurations {name} cannot be read");
         let mutating = self.mutating.get_metadata_opt(name).await.with_context(failed)?;
         let validating = self.validating.get_metadata_opt(name).await.with_context(failed)?;
-        let metadata = mutating.map(|one| one.metadata).into_iter().chain(validating.map(|one| one.metadata));
+        let mut metadata =
+            mutating.map(|one| one.metadata).into_iter().chain(validating.map(|one| one.metadata));
         let (field, words) = if own.url.is_some() { ("f:service", "a Service") } else { ("f:url", "a URL") };
-        let owner = metadata.filter_map(|metadata| owner_of(metadata.managed_fields?, field)).next();
+        let owner = metadata.find_map(|metadata| owner_of(metadata.managed_fields?, field));
         Ok(owner.map(|owner| {
             format!(
                 "the webhook configurations {name} are {owner}'s and have the API server come by {words}: choose another \

@@ -92,7 +92,7 @@ impl News {
         if SHOWS.iter().any(|begin| text.starts_with(begin))
             && let Ok(Full::<K> { object }) = read(K::KIND, text, slim)
             && let (Some(_), Some(revision)) =
-                (given(&object.meta().name), given(&object.meta().resource_version))
+                (given(object.meta().name.as_ref()), given(object.meta().resource_version.as_ref()))
         {
             let revision = revision.to_owned();
             return Ok(Self::Told { told: Told::Seen(K::wrap(Arc::new(object))), revision });
@@ -127,7 +127,7 @@ impl News {
 /// Reads an item of a list.
 pub(super) fn item<K: Known>(item: &RawValue, slim: &mut String) -> Result<Told, Garbled> {
     if let Ok(object) = read::<K>(K::KIND, item.get(), slim)
-        && given(&object.meta().name).is_some()
+        && given(object.meta().name.as_ref()).is_some()
     {
         return Ok(Told::Seen(K::wrap(Arc::new(object))));
     }
@@ -135,8 +135,8 @@ pub(super) fn item<K: Known>(item: &RawValue, slim: &mut String) -> Result<Told,
     seen::<K>(&outline, || read(K::KIND, item.get(), slim))
 }
 
-fn given(text: &Option<String>) -> Option<&str> {
-    text.as_deref().filter(|text| !text.is_empty())
+fn given(text: Option<&String>) -> Option<&String> {
+    text.filter(|text| !text.is_empty())
 }
 
 fn seen<K: Known>(

@@ -52,15 +52,15 @@ impl Impact {
 /// What would leave at `now` if `change` came in, as far as the model's patience goes. `undo` is the same object as the
 /// model has it. A cluster leaves a placement when its PlacementDecisions hold it, it would be selected without the
 /// change, and would not be with it.
-pub fn impact(model: &mut Model, change: Delta, undo: Delta, now: Moment) -> Impact {
+pub fn impact(model: &mut Model, change: &Delta, undo: Delta, now: Moment) -> Impact {
     let mut impact = Impact::default();
-    if let Delta::PlacementGone(key) = &change {
+    if let Delta::PlacementGone(key) = change {
         // Its decisions go with it, whatever they are.
         impact.lose(key, model.held(key).into_iter().collect());
         return impact;
     }
     let most = (WORK_MAX / model.clusters().count().max(1)).max(1);
-    let (mut trial, mut touched) = Trial::of_change(model, &change, undo);
+    let (mut trial, mut touched) = Trial::of_change(model, change, undo);
     impact.is_partial = touched.len() > most;
     touched.truncate(most);
     let after: Vec<Option<Decision>> =

@@ -21,6 +21,9 @@ use super::standing::{CarriedTaint, Standings};
 use crate::select::Resource;
 use crate::selector::Facet;
 
+/// Room to write the rest of an object in: conditions, resources and the version of a usual cluster take less.
+const REST_BYTES: usize = 4 << 10;
+
 #[derive(Debug)]
 pub(crate) struct Cluster {
     pub(crate) labels: Box<[PairId]>,
@@ -206,9 +209,10 @@ fn rest(cluster: &ManagedCluster) -> Box<[u8]> {
             managed_namespaces: managed_namespaces.as_deref(),
         }
     });
-    serde_json::to_vec(&Rest { metadata, spec, status })
-        .expect("API types always serialise")
-        .into_boxed_slice()
+    // Large enough for nearly all at once, and cut to size afterwards.
+    let mut text = Vec::with_capacity(REST_BYTES);
+    serde_json::to_writer(&mut text, &Rest { metadata, spec, status }).expect("API types always serialise");
+    text.into_boxed_slice()
 }
 
 #[derive(Debug, Default)]

@@ -26,7 +26,7 @@ enum Undo {
     /// The object as it was.
     Object(Box<Delta>),
     /// The placement is taken out, and the one of its name comes back.
-    Placement { key: PlacementKey, aside: Option<Aside> },
+    Placement { key: PlacementKey, aside: Option<Box<Aside>> },
 }
 
 /// A placement that stands aside. What it knows of clusters is kept, because it costs to ask for it.
@@ -43,9 +43,11 @@ impl<'m> Trial<'m> {
         let key = ObjectKey::of(&placement.metadata);
         let aside = model.placements.find(&key).map(|id| {
             let terms = model.placements.get(id).terms.clone();
-            terms.iter().for_each(|term| model.terms.keep(*term));
+            for term in &terms {
+                model.terms.keep(*term);
+            }
             let is_ripe = model.ripe.contains(id) || model.is_waiting(&key);
-            Aside { entry: model.unwire(id).loosened(), terms, is_ripe }
+            Box::new(Aside { entry: model.unwire(id).loosened(), terms, is_ripe })
         });
         // Made before the placement goes in, so that one which cannot be taken in whole is taken out as well.
         let trial = Self { model, undo: Undo::Placement { key, aside } };
@@ -94,12 +96,15 @@ impl Drop for Trial<'_> {
                 if let Some(id) = self.model.placements.find(&key) {
                     self.model.unwire(id);
                 }
-                if let Some(Aside { entry, terms, is_ripe }) = aside {
+                if let Some(aside) = aside {
+                    let Aside { entry, terms, is_ripe } = *aside;
                     let id = self.model.wire(entry);
                     if is_ripe {
                         self.model.ripe.add(id);
                     }
-                    terms.into_iter().for_each(|term| self.model.terms.let_go(term));
+                    for term in terms {
+                        self.model.terms.let_go(term);
+                    }
                 }
             }
         }

@@ -341,7 +341,7 @@ fn what_a_change_would_move_is_told_as_far_as_the_cost_goes() {
     let undo = Delta::Cluster(Box::new(world.clusters["c00"].clone()));
     let change = taint(json!([{"key": "k", "effect": "NoSelect"}]));
     world.model.be_patient(700_000);
-    let told = impact(&mut world.model, change, undo, at(0));
+    let told = impact(&mut world.model, &change, undo, at(0));
     assert!(told.is_partial, "{told:?}");
     assert_eq!(told.losses, [(plain.key(), 1)]);
     while world.model.is_behind() {

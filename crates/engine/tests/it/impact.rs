@@ -64,7 +64,7 @@ fn as_it_is(world: &World, delta: &Delta) -> Delta {
 
 fn tried(world: &mut World, change: &Delta, now: Moment) -> Impact {
     let undo = as_it_is(world, change);
-    impact(&mut world.model, change.clone(), undo, now)
+    impact(&mut world.model, change, undo, now)
 }
 
 /// Every placement's selection, decided from nothing in a world told anew.
