@@ -59,7 +59,7 @@ enum Bench {
     Control,
     /// The hub beside a real kube-apiserver and etcd: creates, gets, lists, watches, memory, start
     Hub,
-    /// Berth beside OCM's placement controller: the same server, the same fleet, one run
+    /// Berth beside OCM's placement controller or kube-controller-manager: the same server, the same load, one run
     Peers,
 }
 

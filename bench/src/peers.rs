@@ -7,6 +7,9 @@
 //!       and after Berth the floor: a bare client that makes the writes Berth made
 //! ```
 //!
+//! There are two scales, each with contenders, stages, a floor and a table of its own: clusters with placements, and nodes
+//! with pods.
+//!
 //! A peer of another kind is another [`Contender`], something else to compare another [`Stage`]; the accounts of the
 //! machine ([`window`]), the tables and the places in documents serve them all.
 
@@ -24,7 +27,7 @@ mod table;
 mod verdict;
 mod window;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -37,7 +40,7 @@ use serde_json::{Value, json};
 
 use self::arena::Arena;
 use self::contender::{Contender, Scale};
-use self::evict::Evict;
+use self::evict::{Crowd, Evict, Restart};
 use self::floor::Mix;
 use self::settle::Settle;
 use self::sheet::Sheet;
@@ -73,12 +76,15 @@ pub(crate) struct Options {
     /// Who is measured
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_enum)]
     contenders: Option<Vec<Contender>>,
-    /// Nodes, for contenders that are about nodes
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=5_000))]
+    /// Nodes, for contenders that are about nodes; 50 of them are tainted at once
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(i64::from(evict::NODES_MIN)..=5_000))]
     nodes: Option<u32>,
     /// Pods on each node
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=110))]
     pods: Option<u32>,
+    /// Also: pods that bear a taint for 60 seconds, and a restart after 30; takes 100 seconds for each that is about nodes
+    #[arg(long)]
+    restart_case: bool,
     /// The fleet's seed
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
@@ -98,8 +104,8 @@ struct Effort {
     churn: Duration,
     rounds: usize,
     contenders: Vec<Contender>,
-    nodes: usize,
-    pods: usize,
+    crowd: Crowd,
+    restarts: bool,
     seed: u64,
     fsync: bool,
 }
@@ -126,16 +132,38 @@ impl Effort {
             churn: Duration::from_secs(number(options.churn, 3, 30) as u64),
             rounds: number(options.rounds, 1, 1),
             contenders,
-            nodes: number(options.nodes, 60, 500),
-            pods: number(options.pods, 5, 40),
+            crowd: Crowd {
+                nodes: number(options.nodes, 60, 500),
+                pods: number(options.pods, 5, 40),
+                bear: None,
+            },
+            restarts: options.restart_case,
             seed: options.seed.unwrap_or(1),
             fsync: options.fsync,
         }
     }
 
-    /// The name of its place in a document.
-    fn place(&self) -> String {
-        format!("peers {}x{}", self.clusters, self.placements)
+    /// What its contenders are about, each once.
+    fn scales(&self) -> BTreeSet<Scale> {
+        self.contenders.iter().map(|contender| contender.scale()).collect()
+    }
+
+    /// The contenders of one round, every second time in reverse.
+    fn order(&self, scale: Scale, round: usize) -> Vec<Contender> {
+        let mut order = self.contenders.clone();
+        order.retain(|contender| contender.scale() == scale);
+        if round % 2 == 1 {
+            order.reverse();
+        }
+        order
+    }
+
+    /// The name of the place in a document for a table.
+    fn place(&self, scale: Scale) -> String {
+        match scale {
+            Scale::Fleet => format!("peers {}x{}", self.clusters, self.placements),
+            Scale::Nodes => format!("peers nodes {}x{}", self.crowd.nodes, self.crowd.all_pods()),
+        }
     }
 }
 
@@ -143,8 +171,14 @@ impl Effort {
 pub(crate) fn run(options: &Options, quick: bool) -> anyhow::Result<Report> {
     let effort = Effort::of(options, quick);
     if let Some(file) = &options.write {
-        document::check(file, &effort.place())?;
+        for scale in effort.scales() {
+            document::check(file, &effort.place(scale))?;
+        }
     }
+    ensure!(
+        !effort.restarts || effort.scales().contains(&Scale::Nodes),
+        "--restart-case is for contenders that are about nodes: berth-evict, kcm, kcm-default"
+    );
     let mut report = Report::default();
     let programs = match programs(&effort.contenders) {
         Ok(programs) => programs,
@@ -173,15 +207,30 @@ pub(crate) fn run(options: &Options, quick: bool) -> anyhow::Result<Report> {
         let (definitions, whose) = definitions();
         let about = about(&effort, &programs, whose)?;
         let sample = Sample::new(effort.seed);
-        let arena = Arena::new(bed, &definitions, sample, effort.clusters, programs).await?;
-        let sheet = compare(&arena, &effort).await?;
-        let table = format!("{}\n\n{}", preface(&effort, &about), table::markdown(&sheet));
-        report.details = Some(table::json(&sheet, &about));
-        verdict::tell(&sheet, &mut report);
-        if let Some(file) = &options.write {
-            document::fill(file, &effort.place(), &format!("{table}\n{}", report.verdicts()))?;
+        let clusters = if effort.scales().contains(&Scale::Fleet) { effort.clusters } else { 0 };
+        let arena = Arena::new(bed, &definitions, sample, clusters, programs).await?;
+        let mut tables = Vec::new();
+        let mut sheets = Vec::new();
+        for scale in effort.scales() {
+            let sheet = compare(&arena, &effort, scale).await?;
+            let table = format!("{}\n\n{}", preface(&effort, scale, &about), table::markdown(&sheet, scale));
+            let mut verdicts = Report::default();
+            verdict::tell(&sheet, scale, &mut verdicts);
+            if let Some(file) = &options.write {
+                document::fill(file, &effort.place(scale), &format!("{table}\n{}", verdicts.verdicts()))?;
+            }
+            report.rows.append(&mut verdicts.rows);
+            report.targets.append(&mut verdicts.targets);
+            tables.push(table);
+            sheets.push(sheet);
         }
-        report.head = format!("{table}\nWhat Berth has to show; the peer is OCM patched.");
+        report.details = Some(table::json(&sheets, &about));
+        let peers: Vec<_> = effort.scales().into_iter().map(|scale| scale.peer().title()).collect();
+        report.head = format!(
+            "{}\nWhat Berth has to show; the peer is {}.",
+            tables.join("\n"),
+            peers.join(", and of nodes ")
+        );
         Ok(report)
     })
 }
@@ -223,30 +272,29 @@ fn definitions() -> (PathBuf, &'static str) {
     if stock.is_dir() { (stock, "stock") } else { (here.join("../deploy/crds"), "Berth's") }
 }
 
-async fn compare(arena: &Arena, effort: &Effort) -> anyhow::Result<Sheet> {
+/// Everything about one scale.
+async fn compare(arena: &Arena, effort: &Effort, scale: Scale) -> anyhow::Result<Sheet> {
+    progress("a warm-up of the server, which does not count");
+    match scale {
+        Scale::Fleet => compare_fleet(arena, effort).await,
+        Scale::Nodes => compare_nodes(arena, effort).await,
+    }
+}
+
+async fn compare_fleet(arena: &Arena, effort: &Effort) -> anyhow::Result<Sheet> {
     let settle = Settle { placements: effort.placements };
     let steady = Steady {
         placements: effort.placements.min(STEADY_PLACEMENTS),
         reactions: effort.reactions,
         churn: effort.churn,
     };
-    let evict = Evict { nodes: effort.nodes, pods: effort.pods };
     let mut sheet = Sheet::default();
-    progress("a warm-up of the server, which does not count");
     floor::warm_up(arena, effort.placements).await?;
     for round in 0..effort.rounds {
         sheet.round = round + 1;
-        let mut order = effort.contenders.clone();
-        if round % 2 == 1 {
-            order.reverse();
-        }
-        for contender in order {
-            if contender.scale() == Scale::Nodes {
-                measure(&evict, arena, contender, &mut sheet).await?;
-                continue;
-            }
+        for contender in effort.order(Scale::Fleet, round) {
             measure(&settle, arena, contender, &mut sheet).await?;
-            if contender == Contender::Berth {
+            if contender == Scale::Fleet.ours() {
                 let seen = sheet.records.iter().rev().find(|record| record.stage == settle::FIRST.stage);
                 let seen = Mix::of(&seen.context("Berth was measured just now")?.spent.requests);
                 progress("as many writes by a bare client");
@@ -256,6 +304,25 @@ async fn compare(arena: &Arena, effort: &Effort) -> anyhow::Result<Sheet> {
         }
     }
     arena.clear().await?;
+    Ok(sheet)
+}
+
+async fn compare_nodes(arena: &Arena, effort: &Effort) -> anyhow::Result<Sheet> {
+    let evict = Evict(effort.crowd);
+    let mut sheet = Sheet::default();
+    evict.warm_up(arena).await?;
+    for round in 0..effort.rounds {
+        sheet.round = round + 1;
+        for contender in effort.order(Scale::Nodes, round) {
+            measure(&evict, arena, contender, &mut sheet).await?;
+            if contender == Scale::Nodes.ours() {
+                evict.floor(arena, &mut sheet).await?;
+            }
+            if effort.restarts {
+                measure(&Restart, arena, contender, &mut sheet).await?;
+            }
+        }
+    }
     Ok(sheet)
 }
 
@@ -276,8 +343,8 @@ fn about(
     programs: &BTreeMap<Contender, PathBuf>,
     definitions: &str,
 ) -> anyhow::Result<Value> {
-    let berth = match programs.get(&Contender::Berth).or_else(|| programs.get(&Contender::BerthAll)) {
-        Some(berth) => {
+    let berth = match programs.iter().find(|(contender, _)| !contender.is_peer()) {
+        Some((_, berth)) => {
             let said = Command::new(berth).arg("--version").output().context("cannot run berth")?;
             ensure!(said.status.success(), "berth does not tell its version");
             Some(String::from_utf8_lossy(&said.stdout).trim().to_owned())
@@ -292,8 +359,8 @@ fn about(
         "reactions": effort.reactions,
         "churn_seconds": effort.churn.as_secs(),
         "rounds": effort.rounds,
-        "nodes": effort.nodes,
-        "pods_on_each": effort.pods,
+        "nodes": effort.crowd.nodes,
+        "pods_on_each": effort.crowd.pods,
         "seed": effort.seed,
         "etcd_fsync": effort.fsync,
         "definitions": definitions,
@@ -322,31 +389,69 @@ fn line(file: &str, key: &str) -> Option<String> {
     value.map(|(_, value)| value.trim().to_owned())
 }
 
-fn preface(effort: &Effort, about: &Value) -> String {
+/// What a table is about, in a few sentences before it.
+fn preface(effort: &Effort, scale: Scale, about: &Value) -> String {
     let text = |key: &str| about[key].as_str().unwrap_or("?").to_owned();
-    let nodes = if effort.contenders.iter().any(|contender| contender.scale() == Scale::Nodes) {
-        format!("{} nodes with {} pods each, ", effort.nodes, effort.pods)
-    } else {
-        String::new()
+    let (load, limits) = match scale {
+        Scale::Fleet => (
+            format!(
+                "{} clusters, {} placements ({} in \"one taint\" and \"churn\"), seed {}, ",
+                grouped(effort.clusters as i64),
+                grouped(effort.placements as i64),
+                effort.placements.min(STEADY_PLACEMENTS),
+                effort.seed,
+            ),
+            format!("OCM {}, {} definitions, ", text("ocm"), text("definitions")),
+        ),
+        Scale::Nodes => (
+            format!(
+                "{} nodes with {} pods each, ",
+                grouped(effort.crowd.nodes as i64),
+                grouped(effort.crowd.pods as i64)
+            ),
+            String::new(),
+        ),
+    };
+    let whose = match scale {
+        Scale::Fleet => "OCM's",
+        Scale::Nodes => "kube-controller-manager's",
     };
     format!(
-        "{} clusters, {} placements ({} in \"one taint\" and \"churn\"), {nodes}seed {}, {} round{}; OCM {}, kube-apiserver {}, etcd {} ({} \
-         fsync), {} definitions; {} × {}, {}. Everybody runs without leader election; OCM's client limits are 5,000 \
-         requests a second (burst 10,000) unless it says default. (×N) is N times Berth's figure, or behind Berth's \
-         N times the bare client's.",
-        grouped(effort.clusters as i64),
-        grouped(effort.placements as i64),
-        effort.placements.min(STEADY_PLACEMENTS),
-        effort.seed,
+        "{load}{} round{}; {limits}Kubernetes {}, etcd {} ({} fsync); {} × {}, {}. Everybody runs without leader election; \
+         {whose} client limits are 5,000 requests a second (burst 10,000) unless it says default. (×N) is N times Berth's \
+         figure, or behind Berth's N times the bare client's.",
         effort.rounds,
         if effort.rounds == 1 { "" } else { "s" },
-        text("ocm"),
         text("kubernetes"),
         text("etcd"),
         if effort.fsync { "with" } else { "without" },
-        text("definitions"),
         about["processors"],
         text("processor"),
         text("memory"),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_scale_has_its_own_contenders_and_its_own_place_in_a_document() {
+        let options = Options {
+            contenders: Some(vec![
+                Contender::Kcm,
+                Contender::Patched,
+                Contender::BerthEvict,
+                Contender::Berth,
+            ]),
+            ..Options::default()
+        };
+        let effort = Effort::of(&options, false);
+        assert_eq!(effort.order(Scale::Fleet, 0), [Contender::Berth, Contender::Patched]);
+        assert_eq!(effort.order(Scale::Nodes, 1), [Contender::Kcm, Contender::BerthEvict]);
+        let places: Vec<_> = effort.scales().into_iter().map(|scale| effort.place(scale)).collect();
+        assert_eq!(places, ["peers 1000x1000", "peers nodes 500x20000"]);
+        let usual = Effort::of(&Options::default(), true);
+        assert_eq!(usual.scales(), BTreeSet::from([Scale::Fleet]), "nodes are measured when they are named");
+    }
 }

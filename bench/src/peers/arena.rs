@@ -15,7 +15,8 @@ use kube::{Client, Error};
 use serde_json::json;
 
 use super::contender::{Contender, Running};
-use super::evict;
+use super::evict::NAMESPACE;
+use super::requests::Own;
 use super::window::{Spent, Window};
 use crate::report::progress;
 
@@ -35,7 +36,7 @@ pub(crate) struct Arena {
 }
 
 impl Arena {
-    /// A server with a folder's definitions and so many clusters.
+    /// A server with a folder's definitions and so many clusters; none where nobody is about clusters.
     pub(crate) async fn new(
         bed: Bed,
         definitions: &Path,
@@ -51,9 +52,11 @@ impl Arena {
         let client = bed.client();
         let load = Load::new(client.clone());
         load.served().await?;
-        load.namespaces([sample.namespace(), evict::NAMESPACE].map(str::to_owned).into_iter()).await?;
+        load.namespaces([sample.namespace(), NAMESPACE].map(str::to_owned).into_iter()).await?;
         load.bind(&sample.set(), [sample.binding()].into_iter()).await?;
-        progress(&format!("{clusters} clusters"));
+        if clusters > 0 {
+            progress(&format!("{clusters} clusters"));
+        }
         let told = |made| progress(&format!("  {made} made"));
         load.clusters((0..clusters).map(|number| sample.cluster(number)), told).await?;
         let view = View::new(client.clone()).patient(PATIENCE);
@@ -104,13 +107,13 @@ impl Arena {
         Window::open(&self.bed, &self.client, contender).await
     }
 
-    /// Closes it; the load generator made so many changes to clusters in between.
+    /// Closes it; what the load generator wrote in between does not count.
     pub(crate) async fn close(
         &self,
         window: Window,
         contender: Option<&Running>,
-        changes: usize,
+        own: Own,
     ) -> anyhow::Result<Spent> {
-        window.close(&self.bed, &self.client, contender, changes).await
+        window.close(&self.bed, &self.client, contender, own).await
     }
 }

@@ -36,19 +36,39 @@ pub(crate) enum Contender {
     Shipped,
     /// OCM's placement controller as shipped, with the client limits it comes with
     ShippedDefault,
-    /// Kubernetes' taint eviction, client limits raised: nodes and pods instead of clusters and placements
+    /// Berth's taint eviction: nodes and pods instead of clusters and placements
+    BerthEvict,
+    /// Kubernetes' taint eviction, client limits raised
     Kcm,
     /// Kubernetes' taint eviction, with the client limits it comes with
     KcmDefault,
 }
 
 /// What a contender is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Scale {
     /// Clusters and placements.
     Fleet,
     /// Nodes and pods.
     Nodes,
+}
+
+impl Scale {
+    /// Who the others are told in multiples of.
+    pub(crate) fn ours(self) -> Contender {
+        match self {
+            Self::Fleet => Contender::Berth,
+            Self::Nodes => Contender::BerthEvict,
+        }
+    }
+
+    /// Who has to be left behind: the best that others can be made to do.
+    pub(crate) fn peer(self) -> Contender {
+        match self {
+            Self::Fleet => Contender::Patched,
+            Self::Nodes => Contender::Kcm,
+        }
+    }
 }
 
 impl Contender {
@@ -60,6 +80,7 @@ impl Contender {
             Self::Patched => "OCM patched",
             Self::Shipped => "OCM",
             Self::ShippedDefault => "OCM, default limits",
+            Self::BerthEvict => "Berth, taint eviction",
             Self::Kcm => "kube-controller-manager",
             Self::KcmDefault => "kube-controller-manager, default limits",
         }
@@ -67,18 +88,23 @@ impl Contender {
 
     /// What it is about.
     pub(crate) fn scale(self) -> Scale {
-        if matches!(self, Self::Kcm | Self::KcmDefault) { Scale::Nodes } else { Scale::Fleet }
+        match self {
+            Self::BerthEvict | Self::Kcm | Self::KcmDefault => Scale::Nodes,
+            Self::Berth | Self::BerthAll | Self::Patched | Self::Shipped | Self::ShippedDefault => {
+                Scale::Fleet
+            }
+        }
     }
 
     /// Whether it is of other make.
     pub(crate) fn is_peer(self) -> bool {
-        !matches!(self, Self::Berth | Self::BerthAll)
+        !matches!(self, Self::Berth | Self::BerthAll | Self::BerthEvict)
     }
 
     /// The program; an absent one says how it is to be had.
     pub(crate) fn program(self) -> anyhow::Result<PathBuf> {
         match self {
-            Self::Berth | Self::BerthAll => process::berth(),
+            Self::Berth | Self::BerthAll | Self::BerthEvict => process::berth(),
             Self::Patched => Ok(tool("ocm-placement-patched")?),
             Self::Shipped | Self::ShippedDefault => Ok(tool("ocm-placement")?),
             Self::Kcm | Self::KcmDefault => Ok(tool("kube-controller-manager")?),
@@ -92,6 +118,7 @@ impl Contender {
             Self::Patched => "ocm-patched",
             Self::Shipped => "ocm",
             Self::ShippedDefault => "ocm-default",
+            Self::BerthEvict => "berth-evict",
             Self::Kcm => "kcm",
             Self::KcmDefault => "kcm-default",
         }
@@ -122,6 +149,7 @@ impl Contender {
             Self::BerthAll => berth("*"),
             Self::Patched | Self::Shipped => ocm(&RAISED),
             Self::ShippedDefault => ocm(&[]),
+            Self::BerthEvict => berth("taint-eviction-controller"),
             Self::Kcm => kcm(&RAISED),
             Self::KcmDefault => kcm(&[]),
         }

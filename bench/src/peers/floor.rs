@@ -9,7 +9,7 @@ use kube::api::{Api, ObjectMeta, Patch, PatchParams, PostParams};
 use serde_json::json;
 
 use super::arena::Arena;
-use super::requests::Requests;
+use super::requests::{Own, Requests};
 use super::settle::{DECIDED, EVENTS, REQUESTS, SERVER, WRITES};
 use super::sheet::{Column, Kind, Sheet};
 use crate::figure::{millis, percentile};
@@ -138,7 +138,7 @@ pub(crate) async fn measure(
     arena.place(placements).await?;
     let window = arena.open(None).await?;
     let seconds = write(arena, placements, mix).await?;
-    let spent = arena.close(window, None, 0).await?;
+    let spent = arena.close(window, None, Own::Nothing).await?;
     let each = |count: usize| count as f64 / placements as f64;
     let writes = mix.slices + mix.slice_statuses + mix.placement_statuses;
     sheet.note(DECIDED, Column::Floor, seconds);
@@ -153,7 +153,7 @@ pub(crate) async fn measure(
     for _ in 0..TRIPS {
         trips.push(millis(arena.beat().await?));
     }
-    let spent = arena.close(window, None, TRIPS).await?;
+    let spent = arena.close(window, None, Own::Clusters(TRIPS)).await?;
     sheet.note(TRIP, Column::Floor, percentile(&mut trips.clone(), 0.5));
     sheet.note(TRIP_NINETY_NINTH, Column::Floor, percentile(&mut trips.clone(), 0.99));
     sheet.keep(Column::Floor, NAME, spent, trips);

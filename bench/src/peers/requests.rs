@@ -13,7 +13,28 @@ const WRITES: [&str; 6] = ["POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOL
 /// The group of the fleet's kinds, and resources of others that contenders write to. What the server writes for itself,
 /// leases say, is nobody's figure.
 const GROUP: &str = "cluster.open-cluster-management.io";
-const RESOURCES: [&str; 2] = ["events", "pods"];
+const RESOURCES: [&str; 3] = ["events", "nodes", "pods"];
+
+/// Writes that the load generator makes while somebody else is measured.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Own {
+    Nothing,
+    /// So many patches of clusters.
+    Clusters(usize),
+    /// So many patches of nodes.
+    Nodes(usize),
+}
+
+impl Own {
+    /// As the server counts them, and how many.
+    fn counted(self) -> Option<(&'static str, usize)> {
+        match self {
+            Self::Nothing => None,
+            Self::Clusters(count) => Some(("PATCH managedclusters", count)),
+            Self::Nodes(count) => Some(("PATCH nodes", count)),
+        }
+    }
+}
 
 /// Writes by verb and resource, as in `PATCH placements/status`.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -58,10 +79,12 @@ impl Requests {
         Self(more.filter(|(_, count)| *count > 0.0).collect())
     }
 
-    /// Those of others than the load generator, which made so many changes to clusters.
-    pub(crate) fn without_changes(mut self, changes: usize) -> Self {
-        if let Some(count) = self.0.get_mut("PATCH managedclusters") {
-            *count = (*count - changes as f64).max(0.0);
+    /// Those of others than the load generator.
+    pub(crate) fn without(mut self, own: Own) -> Self {
+        if let Some((name, made)) = own.counted()
+            && let Some(count) = self.0.get_mut(name)
+        {
+            *count = (*count - made as f64).max(0.0);
         }
         self.0.retain(|_, count| *count > 0.0);
         self
@@ -71,6 +94,14 @@ impl Requests {
     pub(crate) fn to(&self, resource: &str) -> f64 {
         let theirs =
             self.0.iter().filter(|(name, _)| name.split_once(' ').is_some_and(|(_, of)| of == resource));
+        theirs.map(|(_, count)| count).fold(0.0, |all, one| all + one)
+    }
+
+    /// How many there are with a verb, without events.
+    pub(crate) fn with(&self, verb: &str) -> f64 {
+        let theirs = self.0.iter().filter(|(name, _)| {
+            name.split_once(' ').is_some_and(|(with, of)| with == verb && of != "events")
+        });
         theirs.map(|(_, count)| count).fold(0.0, |all, one| all + one)
     }
 
@@ -98,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_to_the_fleets_kinds_and_events_are_counted_and_nothing_else() {
+    fn writes_to_what_contenders_write_to_are_counted_and_nothing_else() {
         let ours = "cluster.open-cluster-management.io";
         let text = ["# TYPE apiserver_request_total counter\n".to_owned()]
             .into_iter()
@@ -110,11 +141,17 @@ mod tests {
                 line("PUT", "coordination.k8s.io", "leases", "", 9),
                 line("POST", "", "events", "", 3),
                 line("POST", "events.k8s.io", "events", "", 4),
+                line("DELETE", "", "pods", "", 6),
+                line("PATCH", "", "nodes", "", 1),
             ])
             .collect::<String>();
         let requests = Requests::read(&text).unwrap();
-        let requests = requests.since(&Requests::default()).without_changes(38);
-        assert_eq!((requests.to("placements/status"), requests.events(), requests.writes()), (7.0, 7.0, 9.0));
+        let requests = requests.since(&Requests::default()).without(Own::Clusters(38)).without(Own::Nodes(1));
+        assert_eq!(
+            (requests.to("placements/status"), requests.events(), requests.writes()),
+            (7.0, 7.0, 15.0)
+        );
+        assert_eq!((requests.with("PATCH"), requests.with("DELETE"), requests.with("POST")), (7.0, 6.0, 0.0));
         assert!(requests.since(&requests).0.is_empty());
     }
 }

@@ -4,6 +4,7 @@ use anyhow::Context as _;
 
 use super::arena::Arena;
 use super::contender::Contender;
+use super::requests::Own;
 use super::sheet::{Column, Kind, Sheet};
 use super::stage::Stage;
 
@@ -58,7 +59,7 @@ impl Settle {
         let (first, last) = first.zip(last).context("no placement was seen to be decided")?;
         let rest = running.rest().await?;
         let memory = running.peak_megabytes()?;
-        let spent = arena.close(window, Some(&running), 0).await?;
+        let spent = arena.close(window, Some(&running), Own::Nothing).await?;
         running.stop().await?;
 
         let each = |count: f64| count / self.placements as f64;
@@ -91,7 +92,7 @@ async fn restart(arena: &Arena, contender: Contender, sheet: &mut Sheet) -> anyh
     let rest = running.rest().await?;
     let memory = running.peak_megabytes()?;
     let begun = running.begun();
-    let spent = arena.close(window, Some(&running), 0).await?;
+    let spent = arena.close(window, Some(&running), Own::Nothing).await?;
     running.stop().await?;
     for (kind, value) in [
         (RESTART_QUIET, rest.since.duration_since(begun).as_secs_f64()),

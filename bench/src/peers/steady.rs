@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::arena::Arena;
 use super::contender::{Contender, Running};
+use super::requests::Own;
 use super::sheet::{Column, Kind, Sheet};
 use super::stage::Stage;
 use crate::figure::{millis, percentile};
@@ -90,7 +91,7 @@ impl Steady {
             running.rest_for(BREATH).await?;
         }
         let changes = 2 * self.reactions;
-        let spent = arena.close(window, Some(running), changes).await?;
+        let spent = arena.close(window, Some(running), Own::Clusters(changes)).await?;
         let column = Column::Of(contender);
         for (kind, share) in [(MEDIAN, 0.5), (NINETIETH, 0.9), (NINETY_NINTH, 0.99)] {
             sheet.note(kind, column, percentile(&mut took.clone(), share));
@@ -118,7 +119,7 @@ impl Steady {
         let meanwhile = running.processor_seconds()? - before;
         let rest = running.rest().await?;
         let memory = running.peak_megabytes()?;
-        let spent = arena.close(window, Some(running), changes).await?;
+        let spent = arena.close(window, Some(running), Own::Clusters(changes)).await?;
         let column = Column::Of(contender);
         for (kind, value) in [
             (CHURN_RATE, changes as f64 / during.as_secs_f64()),

@@ -4,14 +4,14 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::contender::Contender;
+use super::contender::Scale;
 use super::sheet::{Column, Kind, Sheet};
 use crate::figure::readable;
 
 /// One table: a row for each figure, a column for everybody. Behind a peer's figure stands how many times Berth's it is,
 /// behind Berth's how many times the floor's.
-pub(crate) fn markdown(sheet: &Sheet) -> String {
-    let berth = Column::Of(Contender::Berth);
+pub(crate) fn markdown(sheet: &Sheet, scale: Scale) -> String {
+    let berth = Column::Of(scale.ours());
     let mut columns = sheet.columns();
     // Berth first, then those it is measured against.
     columns.sort_by_key(|column| (*column != berth, *column));
@@ -57,22 +57,25 @@ fn ratio(ratio: f64) -> String {
 }
 
 /// All of it, with every round's values and what belongs to them.
-pub(crate) fn json(sheet: &Sheet, about: &Value) -> Value {
-    let figures: Vec<Value> = sheet
-        .rounds()
-        .map(|(kind, column, rounds)| {
+pub(crate) fn json(sheets: &[Sheet], about: &Value) -> Value {
+    let figures = |sheet: &Sheet| -> Vec<Value> {
+        let told = |(kind, column, rounds): (Kind, Column, &[f64])| {
             json!({
                 "stage": kind.stage, "name": kind.name, "unit": kind.unit, "who": column.title(),
                 "value": sheet.value(kind, column), "rounds": rounds,
             })
-        })
-        .collect();
-    json!({"about": about, "figures": figures, "measurements": sheet.records})
+        };
+        sheet.rounds().map(told).collect()
+    };
+    let figures: Vec<Value> = sheets.iter().flat_map(figures).collect();
+    let measurements: Vec<_> = sheets.iter().flat_map(|sheet| &sheet.records).collect();
+    json!({"about": about, "figures": figures, "measurements": measurements})
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::peers::contender::Contender;
 
     #[test]
     fn peers_are_told_in_multiples_of_berth_and_berth_in_multiples_of_the_floor() {
@@ -90,6 +93,21 @@ mod tests {
 | settle | all, s | 2 (×1.2) | 1.60 | 30 (×15) |
 | churn | writes | 0 |  | 5 |
 ";
-        assert_eq!(markdown(&sheet), expected);
+        assert_eq!(markdown(&sheet, Scale::Fleet), expected);
+    }
+
+    #[test]
+    fn of_nodes_the_multiples_are_of_the_eviction_and_its_floor() {
+        let mut sheet = Sheet::default();
+        let kind = Kind { stage: "50 tainted nodes", name: "last pod gone", unit: "s" };
+        sheet.note(kind, Column::Of(Contender::Kcm), 5.0);
+        sheet.note(kind, Column::Of(Contender::BerthEvict), 2.0);
+        sheet.note(kind, Column::Floor, 2.0);
+        let expected = "\
+| stage | figure | Berth, taint eviction | bare client | kube-controller-manager |
+|---|---|---:|---:|---:|
+| 50 tainted nodes | last pod gone, s | 2 (×1.0) | 2 | 5 (×2.5) |
+";
+        assert_eq!(markdown(&sheet, Scale::Nodes), expected);
     }
 }

@@ -7,7 +7,7 @@ use kube::Client;
 use serde::Serialize;
 
 use super::contender::Running;
-use super::requests::Requests;
+use super::requests::{Own, Requests};
 use crate::process;
 
 /// An open account.
@@ -68,17 +68,17 @@ impl Window {
         Ok(Self { begun: Instant::now(), accounts: Accounts::now(bed, contender)?, requests })
     }
 
-    /// Ends. The load generator made so many changes to clusters in between.
+    /// Ends; what the load generator wrote in between does not count.
     pub(crate) async fn close(
         self,
         bed: &Bed,
         client: &Client,
         contender: Option<&Running>,
-        changes: usize,
+        own: Own,
     ) -> anyhow::Result<Spent> {
         let (then, now) = (self.accounts, Accounts::now(bed, contender)?);
         let wall = self.begun.elapsed().as_secs_f64();
-        let requests = Requests::so_far(client).await?.since(&self.requests).without_changes(changes);
+        let requests = Requests::so_far(client).await?.since(&self.requests).without(own);
         let (contender, server) = (now.contender - then.contender, now.server - then.server);
         let (backing, load) = (now.backing - then.backing, now.load - then.load);
         let foreign = now.machine - then.machine - contender - server - backing - load;

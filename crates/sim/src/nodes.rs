@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures::StreamExt as _;
-use k8s_openapi::api::core::v1::{Container, Node, Pod, PodSpec};
+use k8s_openapi::api::core::v1::{Container, Node, Pod, PodSpec, Toleration};
 use kube::api::{ObjectMeta, PartialObjectMeta};
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Client, ResourceExt as _};
@@ -46,6 +46,19 @@ pub fn pod(namespace: &str, node: usize, number: usize) -> Pod {
         }),
         status: None,
     }
+}
+
+/// The same pod, if it bears a `NoExecute` taint of that key for so many seconds.
+pub fn tolerating(mut pod: Pod, key: &str, seconds: i64) -> Pod {
+    let toleration = Toleration {
+        key: Some(key.to_owned()),
+        operator: Some("Exists".to_owned()),
+        effect: Some("NoExecute".to_owned()),
+        toleration_seconds: Some(seconds),
+        ..Toleration::default()
+    };
+    pod.spec.get_or_insert_default().tolerations.get_or_insert_default().push(toleration);
+    pod
 }
 
 /// When each pod was seen to be gone.
