@@ -8,6 +8,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use k8s_openapi::api::authentication::v1::TokenReview;
+use k8s_openapi::api::authorization::v1::SubjectAccessReview;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::api::rbac::v1::PolicyRule;
@@ -124,6 +126,11 @@ pub fn of(name: ControllerName) -> BTreeSet<Right> {
 pub fn of_election(lease: &str) -> BTreeSet<Right> {
     let named = ["get", "update", "watch"].map(|verb| Right::to::<Lease>(&[lease], verb));
     named.into_iter().chain([Right::to::<Lease>(&[], "create")]).collect()
+}
+
+/// What a process needs to answer questions over HTTPS: whoever asks is the API server's to know and to let in.
+pub fn of_debugger() -> BTreeSet<Right> {
+    [Right::to::<TokenReview>(&[], "create"), Right::to::<SubjectAccessReview>(&[], "create")].into()
 }
 
 /// A group, and the names of objects.

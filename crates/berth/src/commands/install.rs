@@ -36,7 +36,13 @@ pub struct InstallArgs {
 
 /// Prints the manifests, or checks a server.
 pub fn run(args: InstallArgs, console: &mut Console<'_>) -> anyhow::Result<Outcome> {
-    let installation = Installation::from(args.installation);
+    let installation = match Installation::try_from(args.installation) {
+        Ok(installation) => installation,
+        Err(message) => {
+            writeln!(console.err, "berth: {message}")?;
+            return Ok(Outcome::Misused);
+        }
+    };
     if args.check {
         return on_threads(examine(&installation, &args.server, console));
     }

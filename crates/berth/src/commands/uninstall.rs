@@ -1,6 +1,6 @@
 //! `berth uninstall`: what to delete again, for `kubectl delete`.
 
-use clap::Args;
+use clap::{Arg, Args};
 
 use super::ManifestFormat;
 use crate::console::{Console, Outcome};
@@ -9,6 +9,7 @@ use crate::install::{Extent, Installation, InstallationArgs, removal};
 /// Arguments of `berth uninstall`.
 #[derive(Debug, Args)]
 #[command(
+    mut_args(in_hindsight),
     after_help = "Examples:\n  berth uninstall | kubectl delete --ignore-not-found -f -\n  berth uninstall --namespace fleet --with-namespace | kubectl delete --ignore-not-found -f -"
 )]
 pub struct UninstallArgs {
@@ -29,9 +30,31 @@ pub struct UninstallArgs {
     pub output: ManifestFormat,
 }
 
+/// The flags of `berth install`, in words for what was done with them.
+fn in_hindsight(arg: Arg) -> Arg {
+    let help = match arg.get_id().as_str() {
+        "namespace" => "The namespace it was installed into",
+        "controllers" => "The controllers it was installed with; roles of others are not named",
+        "without_webhooks" => "It was installed without the admission webhook",
+        "without_crds" => "It was installed without the definitions (CRDs): they are not its to delete",
+        "service_monitor" => "It was installed with a ServiceMonitor",
+        "debugger" => "It was installed with a debugger",
+        // Taken so that the line of `berth install` can be given as it was, and of no consequence.
+        "replicas" | "image" => return arg.hide(true),
+        _ => return arg,
+    };
+    arg.help(help)
+}
+
 /// Prints what to delete.
 pub fn run(args: UninstallArgs, console: &mut Console<'_>) -> anyhow::Result<Outcome> {
-    let installation = Installation::from(args.installation);
+    let installation = match Installation::try_from(args.installation) {
+        Ok(installation) => installation,
+        Err(message) => {
+            writeln!(console.err, "berth: {message}")?;
+            return Ok(Outcome::Misused);
+        }
+    };
     let extent = Extent { definitions: args.with_crds, namespace: args.with_namespace };
     if extent.definitions {
         writeln!(

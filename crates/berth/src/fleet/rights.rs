@@ -3,11 +3,8 @@
 use std::collections::BTreeSet;
 
 use anyhow::Context as _;
-use berth_control::rights::Right;
 use berth_control::{ControllerList, rights};
 use berth_hub_guard::User;
-use k8s_openapi::api::authentication::v1::TokenReview;
-use k8s_openapi::api::authorization::v1::SubjectAccessReview;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, RoleRef, Subject};
 use kube::Client;
 use kube::api::{Api, ObjectMeta, Patch, PatchParams};
@@ -23,8 +20,7 @@ pub(crate) fn user() -> User {
     User::new(NAME, ["system:authenticated"])
 }
 
-/// Gives the controllers that run their rights, and takes those of others away. The debugger needs some besides: whoever
-/// asks it is the hub's to know and to let in.
+/// Gives the controllers that run their rights, and takes those of others away. The debugger needs some besides.
 pub(crate) async fn grant(
     client: &Client,
     controllers: &ControllerList,
@@ -32,8 +28,7 @@ pub(crate) async fn grant(
 ) -> anyhow::Result<()> {
     let params = PatchParams::apply(MANAGER).force();
     let metadata = ObjectMeta { name: Some(NAME.to_owned()), ..ObjectMeta::default() };
-    let asking = [Right::to::<TokenReview>(&[], "create"), Right::to::<SubjectAccessReview>(&[], "create")];
-    let asking = asking.into_iter().filter(|_| with_debugger);
+    let asking = with_debugger.then(rights::of_debugger).into_iter().flatten();
     let needed: BTreeSet<_> = controllers.enabled().flat_map(rights::of).chain(asking).collect();
     let rules = Some(rights::rules(&needed));
     let role = ClusterRole { metadata: metadata.clone(), rules, ..ClusterRole::default() };

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::Installation;
 use super::compare::{Difference, brief, compare, field_of_schema};
+use super::guard::additions;
 use super::object::Identity;
 use super::parts;
 
@@ -101,7 +102,8 @@ fn state(wanted: &Value, found: &Value) -> State {
     if found.pointer("/metadata/deletionTimestamp").is_some() {
         return State::Leaving;
     }
-    let differences = compare(wanted, found);
+    let mut differences = compare(wanted, found);
+    differences.extend(additions(wanted, found));
     if !differences.is_empty() {
         let lacks = |one: &Difference| one.found.is_none() && field_of_schema(&one.path).is_some();
         return if differences.iter().any(lacks) {

@@ -1,7 +1,7 @@
 //! In what an object differs from what is wanted: in the fields that are set, and in nothing else.
 //!
-//! What a server fills in and what others keep in an object is not looked at, so no list of defaults has to be kept. A list
-//! is wanted whole: one entry more in a role is one right more.
+//! What a server fills in and what others keep in an object is not looked at, so no list of defaults has to be kept; where it
+//! matters all the same, [`guard`](super::guard) looks. A list is wanted whole: one entry more in a role is one right more.
 
 use serde_json::{Map, Value};
 
@@ -59,7 +59,11 @@ fn list(path: String, wanted: &[Value], found: &[Value], is_definition: bool, ou
             let there = names_found.iter().position(|found| found == name).map(|at| &found[at]);
             walk(format!("{path}[{name}]"), entry, there, is_definition, out);
         }
-        for (name, entry) in names_found.iter().zip(found).filter(|(name, _)| !names_wanted.contains(name)) {
+        for (at, (name, entry)) in names_found.iter().zip(found).enumerate() {
+            // A second one of a wanted name was not wanted either: an account of another namespace, say.
+            if names_wanted.contains(name) && !names_found[..at].contains(name) {
+                continue;
+            }
             let path = format!("{path}[{name}]");
             out.push(Difference { path, wanted: None, found: Some(entry.clone()) });
         }
@@ -75,7 +79,8 @@ fn list(path: String, wanted: &[Value], found: &[Value], is_definition: bool, ou
     }
 }
 
-fn below(path: &str, name: &str) -> String {
+/// The path of a field.
+pub(super) fn below(path: &str, name: &str) -> String {
     // Labels and annotations have dots and slashes of their own.
     match (path, name.contains(['.', '/'])) {
         (_, true) => format!("{path}[{name}]"),
@@ -164,6 +169,7 @@ mod tests {
             json!({"subjects": list})
         };
         assert_eq!(told(&subjects(&["a"]), &subjects(&["a", "b"])), [r#"subjects[b]: - {"name":"b"}"#]);
+        assert_eq!(told(&subjects(&["a"]), &subjects(&["a", "a"])), [r#"subjects[a]: - {"name":"a"}"#]);
         let rules = |count: usize| json!({"rules": vec![json!({"verbs": ["get"]}); count]});
         assert_eq!(told(&rules(1), &rules(2)).len(), 1);
         let verbs = |verbs: &[&str]| json!({"rules": [{"verbs": verbs}]});

@@ -1,6 +1,6 @@
 //! What is to be installed, as the flags say it.
 
-use berth_control::ControllerList;
+use berth_control::{ControllerList, ControllerName};
 use berth_text::names::dns_label;
 use clap::Args;
 
@@ -12,6 +12,7 @@ const REPLICAS_MAX: u16 = 100;
 
 /// What `berth install` and `berth uninstall` are about.
 #[derive(Debug, Clone, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct InstallationArgs {
     /// The namespace of everything that has one.
     #[arg(long, value_name = "NS", default_value = "berth-system", value_parser = parse_namespace)]
@@ -40,10 +41,15 @@ pub struct InstallationArgs {
     /// Have metrics collected by the Prometheus operator, whose ServiceMonitor the cluster must know.
     #[arg(long)]
     pub service_monitor: bool,
+
+    /// Let the controllers answer questions about Placements, by the Service berth-debugger.
+    #[arg(long)]
+    pub debugger: bool,
 }
 
 /// What is to be installed.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a part that is there or not, by itself")]
 pub struct Installation {
     pub(crate) namespace: String,
     pub(crate) controllers: ControllerList,
@@ -52,11 +58,20 @@ pub struct Installation {
     pub(crate) has_definitions: bool,
     pub(crate) image: Image,
     pub(crate) is_monitored: bool,
+    pub(crate) has_debugger: bool,
 }
 
-impl From<InstallationArgs> for Installation {
-    fn from(args: InstallationArgs) -> Self {
-        Self {
+impl TryFrom<InstallationArgs> for Installation {
+    type Error = String;
+
+    /// Refuses flags that do not go together, in words for the user.
+    fn try_from(args: InstallationArgs) -> Result<Self, String> {
+        if args.debugger && !args.controllers.enabled().any(|name| name == ControllerName::Placement) {
+            return Err(
+                "--debugger: without the placement-controller there is nothing to be asked about".to_owned()
+            );
+        }
+        Ok(Self {
             namespace: args.namespace,
             controllers: args.controllers,
             replicas: args.replicas,
@@ -64,7 +79,8 @@ impl From<InstallationArgs> for Installation {
             has_definitions: !args.without_crds,
             image: args.image.unwrap_or_default(),
             is_monitored: args.service_monitor,
-        }
+            has_debugger: args.debugger,
+        })
     }
 }
 
@@ -79,6 +95,7 @@ impl Default for Installation {
             has_definitions: true,
             image: Image::default(),
             is_monitored: false,
+            has_debugger: false,
         }
     }
 }
@@ -111,7 +128,7 @@ mod tests {
 
     fn read(line: &[&str]) -> Result<Installation, String> {
         let line = ["berth"].iter().chain(line);
-        Line::try_parse_from(line).map(|line| line.args.into()).map_err(|error| error.to_string())
+        Line::try_parse_from(line).map_err(|error| error.to_string())?.args.try_into()
     }
 
     #[test]
@@ -134,5 +151,12 @@ mod tests {
             let refusal = read(&line).unwrap_err();
             assert!(refusal.contains(told), "{line:?}: {refusal}");
         }
+    }
+
+    #[test]
+    fn a_debugger_needs_somebody_who_knows_placements() {
+        let refusal = read(&["--debugger", "--controllers=clusterset-controller"]).unwrap_err();
+        assert!(refusal.contains("placement-controller"), "{refusal}");
+        assert!(read(&["--debugger", "--controllers=placement-controller"]).unwrap().has_debugger);
     }
 }

@@ -3,7 +3,7 @@
 //! ```text
 //! flags --> Installation --> parts (rbac, workloads, webhooks, monitor, the definitions) --> objects, in order
 //!                                |--> printed by `berth install`, written to deploy/ by `./dev generate`
-//!                                |--> check (compare: what is set, against what a server has)
+//!                                |--> check (compare: what is set, against what a server has; guard: what must not be added)
 //!                                '--> removal (the same objects, last first)
 //! ```
 //!
@@ -12,6 +12,8 @@
 
 mod check;
 mod compare;
+mod debugger;
+mod guard;
 mod image;
 mod installation;
 mod monitor;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::object::object;
-use super::{CONTROLLERS, Installation, monitor, rbac, webhooks, workloads};
+use super::{CONTROLLERS, Installation, debugger, monitor, rbac, webhooks, workloads};
 
 /// Objects that belong together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub enum Part {
     Definitions,
     /// Accounts, roles and bindings.
     Rights,
-    /// The webhook's Service and Secret.
+    /// The webhook's Service and Secret, and the debugger's Service.
     Plumbing,
     /// What runs.
     Workloads,
@@ -44,11 +44,15 @@ impl Part {
                 berth_api::crds().iter().map(serde_json::to_value).collect::<Result<_, _>>()?
             }
             Self::Rights => [rbac::accounts(installation), rbac::roles(installation)].concat(),
-            Self::Plumbing if installation.has_webhooks => webhooks::plumbing(installation),
+            Self::Plumbing => {
+                let webhooks = installation.has_webhooks.then(|| webhooks::plumbing(installation));
+                let debugger = installation.has_debugger.then(|| debugger::service(installation));
+                webhooks.into_iter().flatten().chain(debugger).collect()
+            }
             Self::Workloads => workloads::workloads(installation),
             Self::Monitor if installation.is_monitored => monitor::monitor(installation),
             Self::Webhooks if installation.has_webhooks => webhooks::configurations(installation)?,
-            Self::Definitions | Self::Plumbing | Self::Monitor | Self::Webhooks => Vec::new(),
+            Self::Definitions | Self::Monitor | Self::Webhooks => Vec::new(),
         })
     }
 }
@@ -83,7 +87,7 @@ mod tests {
 
     #[test]
     fn nothing_is_named_twice_and_everything_is_labelled_but_the_definitions() {
-        let installation = Installation { is_monitored: true, ..Installation::default() };
+        let installation = Installation { is_monitored: true, has_debugger: true, ..Installation::default() };
         let all = identities(&installation);
         assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), all.len());
         for object in objects(&installation).unwrap() {
@@ -98,6 +102,32 @@ mod tests {
         let bare = Installation { has_webhooks: false, has_definitions: false, ..Installation::default() };
         let text = serde_json::to_string(&objects(&bare).unwrap()).unwrap();
         assert!(!text.contains("webhook") && !text.contains("CustomResourceDefinition"), "{text}");
+        assert!(!text.contains("debug"), "{text}");
+    }
+
+    #[test]
+    fn the_debugger_has_a_port_a_service_to_it_and_the_right_to_know_who_asks() {
+        let installation =
+            Installation { has_debugger: true, has_webhooks: false, ..Installation::default() };
+        let all = objects(&installation).unwrap();
+        let find = |kind: &str, name: &str| {
+            let is_it = |one: &&Value| one["kind"] == kind && one["metadata"]["name"] == name;
+            all.iter().find(is_it).unwrap_or_else(|| panic!("no {kind} {name}"))
+        };
+        let container = find("Deployment", "berth-controllers")
+            .pointer("/spec/template/spec/containers/0")
+            .unwrap()
+            .to_string();
+        assert!(container.contains("--debug-bind=0.0.0.0:9443"), "{container}");
+        assert!(container.contains(r#""containerPort":9443,"name":"debugger""#), "{container}");
+        assert_eq!(find("Service", "berth-debugger")["spec"]["ports"][0]["targetPort"], "debugger");
+        assert_eq!(
+            find("ClusterRole", "berth:debugger")["rules"],
+            json!([
+                {"apiGroups": ["authentication.k8s.io"], "resources": ["tokenreviews"], "verbs": ["create"]},
+                {"apiGroups": ["authorization.k8s.io"], "resources": ["subjectaccessreviews"], "verbs": ["create"]},
+            ])
+        );
     }
 
     #[test]

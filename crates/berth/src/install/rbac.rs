@@ -53,6 +53,10 @@ pub(super) fn roles(installation: &Installation) -> Vec<Value> {
     }
     let election = rights::rules(&rights::of_election(&lease()));
     objects.extend(grant(namespace, CONTROLLERS, Some(namespace), "berth:leader-election", &election));
+    if installation.has_debugger {
+        let rules = rights::rules(&rights::of_debugger());
+        objects.extend(grant(namespace, CONTROLLERS, None, "berth:debugger", &rules));
+    }
     if installation.has_webhooks {
         let rules = webhook::rights::cluster(webhook::usual::CONFIGURATION);
         objects.extend(grant(namespace, WEBHOOK, None, "berth:webhook", &rules));

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::object::{labels, object, selector};
 use super::rbac::account;
-use super::{CONTROLLERS, Installation, METRICS, NAME, WEBHOOK};
+use super::{CONTROLLERS, Installation, METRICS, NAME, WEBHOOK, debugger};
 use crate::webhook;
 
 /// Nobody: as the image has it, and as no file on a node has it.
@@ -33,19 +33,18 @@ pub(super) fn workloads(installation: &Installation) -> Vec<Value> {
 }
 
 fn controllers(installation: &Installation) -> Workload<'_> {
-    Workload {
-        installation,
-        component: CONTROLLERS,
-        args: vec![
-            "run".to_owned(),
-            format!("--controllers={}", installation.controllers),
-            format!("--metrics-bind=0.0.0.0:{}", METRICS.1),
-            "--log-format=json".to_owned(),
-        ],
-        ports: vec![METRICS],
-        memory: ("128Mi", "1Gi"),
-        cpu: "100m",
+    let mut args = vec![
+        "run".to_owned(),
+        format!("--controllers={}", installation.controllers),
+        format!("--metrics-bind=0.0.0.0:{}", METRICS.1),
+        "--log-format=json".to_owned(),
+    ];
+    let mut ports = vec![METRICS];
+    if installation.has_debugger {
+        args.push(format!("--debug-bind=0.0.0.0:{}", debugger::PORT.1));
+        ports.push(debugger::PORT);
     }
+    Workload { installation, component: CONTROLLERS, args, ports, memory: ("128Mi", "1Gi"), cpu: "100m" }
 }
 
 fn webhook(installation: &Installation) -> Workload<'_> {
