@@ -11,7 +11,7 @@ use berth_tests::caller::Caller;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::ledger::Ledger;
+use crate::{ledger::Ledger, network::Network};
 
 /// What is written down: every request of a service account, and of reviews who is asked about.
 const POLICY: &str = r#"
@@ -30,6 +30,7 @@ rules:
 pub(crate) struct Ground {
     pub(crate) bed: Bed,
     pub(crate) caller: Caller,
+    pub(crate) network: Network,
     pub(crate) folder: TempDir,
 }
 
@@ -39,7 +40,9 @@ impl Ground {
         let folder = tempfile::tempdir().unwrap();
         let (policy, log) = (folder.path().join("policy.yaml"), folder.path().join("audit.log"));
         std::fs::write(&policy, POLICY).unwrap();
+        let (network, egress) = Network::begin(folder.path());
         let flags = [
+            &*format!("--egress-selector-config-file={}", egress.display()),
             &*format!("--audit-policy-file={}", policy.display()),
             &*format!("--audit-log-path={}", log.display()),
             // As on clusters where owners are protected from their dependents.
@@ -50,7 +53,7 @@ impl Ground {
             Bed::kubernetes().without_fsync().api_server(&flags).controller_manager(&[controllers]).await;
         let bed = or_skip(bed)?;
         let caller = Caller::admin(&bed);
-        Some(Self { bed, caller, folder })
+        Some(Self { bed, caller, network, folder })
     }
 
     /// What was asked of the server.

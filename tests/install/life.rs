@@ -1,4 +1,5 @@
-//! The whole life of an installation: put over what was there, used, broken, mended, taken away.
+//! The whole life of an installation: put over what was there, used, broken, mended, taken away. Controllers and webhook run
+//! with the arguments of their Deployments and the tokens of their accounts.
 
 use std::{collections::BTreeSet, fs, path::Path, process::Output};
 
@@ -11,6 +12,8 @@ use serde_json::{Value, json};
 use crate::{
     ground::{GROUP, Ground, project, run},
     pod::Pod,
+    proof::none_refused,
+    rules::granted,
 };
 
 /// What a check told, and with which exit code.
@@ -101,7 +104,7 @@ async fn life(ground: &Ground, before: &[Value]) {
     let placement = format!("{GROUP}/v1beta1/namespaces/team/placements/web");
     let uid = ground.caller.get(&placement).await.ok()["metadata"]["uid"].clone();
 
-    let flags = ["--controllers", CALM, "--without-webhooks"];
+    let flags = ["--controllers", CALM];
     let install = [&["install"], &flags[..]].concat();
     let check = [&["install", "--check"], &flags[..]].concat();
     let (code, lines) = told(&ground.berth(&check));
@@ -134,24 +137,85 @@ async fn life(ground: &Ground, before: &[Value]) {
     let (code, lines) = told(&ground.berth(&check));
     assert_eq!(code, Some(1));
     found("not ready  Deployment berth-system/berth-controllers: 0 of 2 pods are ready\n", &lines);
-    assert_eq!(lines.lines().count(), 2, "{lines}");
+    found("not ready  Deployment berth-system/berth-webhook: 0 of 2 pods are ready\n", &lines);
+    assert_eq!(lines.lines().count(), 3, "{lines}");
     all_ready(ground, &objects).await;
     let (code, lines) = told(&ground.berth(&check));
     assert_eq!((code, &lines[..12]), (Some(0), "all is well:"), "{lines}");
 
-    let deployment = objects.iter().find(|object| object["kind"] == "Deployment").unwrap();
-    let Some(mut pod) = Pod::start(ground, "controllers", deployment).await else { return };
+    let Some(mut controllers) =
+        Pod::start(ground, "controllers", deployment(&objects, "berth-controllers")).await
+    else {
+        return;
+    };
     let is_satisfied = |placement: &Value| condition(placement, "PlacementSatisfied")["status"] == "True";
+    // Nobody answers for the webhook yet. The controllers' own writes are not asked about.
     ground.caller.until(&placement, "is satisfied", is_satisfied).await;
+    refused_for_want_of_a_webhook(ground).await;
+    let Some(mut webhook) = Pod::start(ground, "webhook", deployment(&objects, "berth-webhook")).await else {
+        return;
+    };
+    webhook.serve(ground, "berth-webhook", 443).await;
+    admitted(ground, "early").await;
     // A field that the definitions of before did not have.
     let anti = json!({"spec": {"antiAffinity": {"topologyKey": "region", "topologyKeyType": "Label"}}});
     let edited = ground.caller.merge(&placement, &anti).await.ok();
     assert_eq!(edited["spec"]["antiAffinity"], anti["spec"]["antiAffinity"]);
 
+    none_refused(ground, &granted(&objects, "berth"), &controllers.user);
+    none_refused(ground, &granted(&objects, "berth-webhook"), &webhook.user);
+
     broken(ground, &check, &printed, &objects).await;
-    pod.process.stop().await.unwrap();
+    // Whom to trust is the webhook's to say, and applying leaves it alone. The Service has another address.
+    webhook.serve(ground, "berth-webhook", 443).await;
+    admitted(ground, "after").await;
+    controllers.process.stop().await.unwrap();
+    webhook.process.stop().await.unwrap();
     gone(ground, &flags, &objects).await;
     assert_eq!(ground.caller.get(&placement).await.ok()["metadata"]["uid"], uid);
+}
+
+/// One of the Deployments.
+fn deployment<'a>(objects: &'a [Value], name: &str) -> &'a Value {
+    let is_it = |object: &&Value| object["kind"] == "Deployment" && object["metadata"]["name"] == name;
+    objects.iter().find(is_it).unwrap()
+}
+
+const PLACEMENTS: &str = "/apis/cluster.open-cluster-management.io/v1beta1/namespaces/team/placements";
+
+fn placement(name: &str, spec: &Value) -> Value {
+    json!({
+        "apiVersion": "cluster.open-cluster-management.io/v1beta1", "kind": "Placement",
+        "metadata": {"name": name}, "spec": spec,
+    })
+}
+
+/// Whoever makes a Placement finds the door shut.
+async fn refused_for_want_of_a_webhook(ground: &Ground) {
+    let refused = ground.caller.post(PLACEMENTS, &placement("late", &json!({}))).await;
+    assert_eq!(refused.code, 500, "{refused:?}");
+    assert!(text(&refused.body, "/message").contains("failed calling webhook"), "{refused:?}");
+}
+
+/// A good Placement is let in and satisfied, a cluster gets its set, and a bad Placement is refused with the field.
+async fn admitted(ground: &Ground, name: &str) {
+    let good = placement(name, &json!({"numberOfClusters": 1}));
+    // The API server hears whom to trust when it hears it.
+    until("a Placement being let in", PATIENCE, async || {
+        let answer = ground.caller.post(PLACEMENTS, &good).await;
+        if answer.code == 201 { Ok(()) } else { Err(format!("{answer:?}")) }
+    })
+    .await;
+    let is_satisfied = |placement: &Value| condition(placement, "PlacementSatisfied")["status"] == "True";
+    ground.caller.until(&format!("{PLACEMENTS}/{name}"), "is satisfied", is_satisfied).await;
+    // Without a key, only Exists makes sense: it fits the schema and could not work.
+    let bad = placement("bad", &json!({"tolerations": [{"operator": "Equal", "value": "a"}]}));
+    let refusal = ground.caller.post(PLACEMENTS, &bad).await.refused(422);
+    assert!(refusal.message().contains("spec.tolerations[0]"), "{}", refusal.message());
+    let cluster = format!("c-{name}");
+    ground.make("v1", None, "ManagedCluster", &cluster, json!({"hubAcceptsClient": true})).await;
+    let made = ground.caller.get(&format!("{GROUP}/v1/managedclusters/{cluster}")).await.ok();
+    assert_eq!(made["metadata"]["labels"]["cluster.open-cluster-management.io/clusterset"], "default");
 }
 
 /// What was broken is told with its place, and applying mends it.
@@ -181,6 +245,45 @@ async fn broken(ground: &Ground, check: &[&str], printed: &str, objects: &[Value
     all_ready(ground, objects).await;
     let (code, lines) = told(&ground.berth(check));
     assert_eq!(code, Some(0), "{lines}");
+    tampered(ground, check, printed, objects).await;
+}
+
+/// What somebody added where it gives power is told as well. Applying does not take it away: whoever added it owns it.
+async fn tampered(ground: &Ground, check: &[&str], printed: &str, objects: &[Value]) {
+    let rbac = "/apis/rbac.authorization.k8s.io/v1";
+    let gathered = json!({"aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"any": "thing"}}]}});
+    let role = format!("{rbac}/clusterroles/berth:clusterset-controller");
+    ground.caller.merge(&role, &gathered).await.ok();
+    let deployment = "/apis/apps/v1/namespaces/berth-system/deployments/berth-webhook";
+    let powers = json!({"spec": {"template": {"spec": {"hostNetwork": true, "hostPID": true}}}});
+    ground.caller.merge(deployment, &powers).await.ok();
+    let binding = format!("{rbac}/clusterrolebindings/berth:placement-controller");
+    let subject =
+        |namespace: &str| json!({"kind": "ServiceAccount", "name": "berth", "namespace": namespace});
+    let both = json!({"subjects": [subject("berth-system"), subject("elsewhere")]});
+    ground.caller.merge(&binding, &both).await.ok();
+    let narrowed = "/api/v1/namespaces/berth-system/services/berth-webhook";
+    ground.caller.merge(narrowed, &json!({"spec": {"selector": {"any": "thing"}}})).await.ok();
+    let (code, lines) = told(&ground.berth(check));
+    assert_eq!(code, Some(1));
+    for wanted in [
+        "different  ClusterRole berth:clusterset-controller\n             aggregationRule: wanted nothing, found {",
+        "             spec.template.spec.hostNetwork: wanted nothing, found true\n",
+        "             spec.template.spec.hostPID: wanted nothing, found true\n",
+        "             subjects[berth]: wanted nothing, found {\"kind\":\"ServiceAccount\",\"name\":\"berth\",\"namespace\":\"elsewhere\"}\n",
+        "different  Service berth-system/berth-webhook\n             spec.selector.any: wanted nothing, found \"thing\"\n",
+    ] {
+        assert!(lines.contains(wanted), "{wanted:?} is not in: {lines}");
+    }
+    assert!(lines.contains("\n4 of "), "{lines}");
+    for path in [&*role, deployment, &*binding, narrowed] {
+        ground.caller.delete(path).await.ok();
+    }
+    ground.caller.until_gone(deployment).await;
+    ground.kubectl(&["apply", "--server-side", "--force-conflicts", "-f", "-"], printed);
+    all_ready(ground, objects).await;
+    let (code, lines) = told(&ground.berth(check));
+    assert_eq!(code, Some(0), "{lines}");
 }
 
 /// Everything goes but what users made, and nothing waits for anything.
@@ -196,6 +299,7 @@ async fn gone(ground: &Ground, flags: &[&str], objects: &[Value]) {
         let stays = ["Namespace", "CustomResourceDefinition"].contains(&text(object, "/kind"));
         assert_eq!(code, if stays { 200 } else { 404 }, "{}", path_of(object));
     }
+    assert_eq!(ours(ground), ["namespace/berth-system"], "of whatever kind");
     // Nothing of ours is left in the namespace either: no lease, no secret.
     for kind in [
         "/apis/coordination.k8s.io/v1/namespaces/berth-system/leases",
@@ -226,6 +330,7 @@ fn an_installation_goes_over_our_older_definitions_and_goes_away_again() {
         life(&ground, &older()).await;
         kustomize(&ground).await;
         blocked(&ground).await;
+        vanished(&ground).await;
     });
 }
 
@@ -280,16 +385,35 @@ async fn kustomize(ground: &Ground) {
 
 /// A webhook that nobody answers for keeps Placements out, and no longer once it is uninstalled.
 async fn blocked(ground: &Ground) {
-    let placements = format!("{GROUP}/v1beta1/namespaces/team/placements");
-    let placement = json!({
-        "apiVersion": "cluster.open-cluster-management.io/v1beta1", "kind": "Placement",
-        "metadata": {"name": "late"}, "spec": {},
-    });
-    let refused = ground.caller.post(&placements, &placement).await;
-    assert_eq!(refused.code, 500, "{refused:?}");
-    assert!(text(&refused.body, "/message").contains("failed calling webhook"), "{refused:?}");
+    refused_for_want_of_a_webhook(ground).await;
     gone(ground, &[], &documents(&ground.print(&["install"]))).await;
-    ground.caller.post(&placements, &placement).await.ok();
+    ground.caller.post(PLACEMENTS, &placement("late", &json!({}))).await.ok();
+}
+
+/// With the definitions and the namespace nothing at all is left, and nothing keeps users' namespaces from going.
+async fn vanished(ground: &Ground) {
+    let output = ground.berth(&["uninstall", "--with-crds", "--with-namespace"]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("EVERY ManagedCluster"), "{output:?}");
+    let removal = String::from_utf8(output.stdout).unwrap();
+    ground.kubectl(&["delete", "--ignore-not-found", "--timeout=60s", "-f", "-"], &removal);
+    ground.kubectl(&["delete", "namespace", "team", "--timeout=60s"], "");
+    assert_eq!(ours(ground), [""; 0]);
+    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    assert_eq!(ground.caller.get(definitions).await.ok()["items"], json!([]));
+    assert_eq!(ground.caller.get("/api/v1/namespaces/berth-system").await.code, 404);
+}
+
+/// Everything on the server that says it belongs to Berth, of whatever kind.
+fn ours(ground: &Ground) -> Vec<String> {
+    // Without what goes to standard error, where kinds of yesterday are warned about.
+    let lines = |arguments: &[&str]| -> Vec<String> {
+        let output = ground.try_kubectl(arguments, "");
+        assert!(output.status.success(), "kubectl {arguments:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect()
+    };
+    let kinds = lines(&["api-resources", "--verbs=list", "--output=name"]).join(",");
+    let label = "app.kubernetes.io/part-of=berth";
+    lines(&["get", &kinds, "--all-namespaces", "--selector", label, "--output=name", "--ignore-not-found"])
 }
 
 fn path(path: &Path) -> &str {

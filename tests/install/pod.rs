@@ -63,6 +63,15 @@ impl Pod {
         Some(Self { process, user, folder, account: (namespace.to_owned(), account.to_owned()) })
     }
 
+    /// Lets a Service of its namespace lead here, on a port of the Service.
+    pub(crate) async fn serve(&self, ground: &Ground, service: &str, port: u16) {
+        let path = format!("/api/v1/namespaces/{}/services/{service}", self.account.0);
+        let found = ground.caller.get(&path).await.ok();
+        let line = self.process.announcement();
+        let address = line.split_whitespace().find_map(|word| word.strip_prefix("https://")).unwrap();
+        ground.network.lead(format!("{}:{port}", text(&found, "/spec/clusterIP")), address.parse().unwrap());
+    }
+
     /// Puts another token in the place of the first, as a kubelet does before one runs out.
     pub(crate) async fn renew_token(&self, ground: &Ground) {
         let (namespace, account) = &self.account;
@@ -81,7 +90,7 @@ fn on_loopback(argument: &str) -> String {
 }
 
 /// A token of an account, as a kubelet asks for it.
-async fn token(ground: &Ground, namespace: &str, account: &str) -> String {
+pub(crate) async fn token(ground: &Ground, namespace: &str, account: &str) -> String {
     let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token");
     let request = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}});
     text(&ground.caller.post(&path, &request).await.ok(), "/status/token").to_owned()
