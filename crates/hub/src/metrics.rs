@@ -122,3 +122,36 @@ impl Metrics {
         text
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_dashboard_draws_and_the_alerts_watch_is_told() {
+        let metrics = Metrics::default();
+        metrics.answered("get", None, 200, Some(Duration::from_millis(1)));
+        metrics.watch_began();
+        metrics.events_sent(1);
+        metrics.watch_cut();
+        let text = metrics.render(1);
+        let samples: Vec<&str> = text
+            .lines()
+            .filter(|line| !line.starts_with('#'))
+            .filter_map(|line| line.split(['{', ' ']).next())
+            .collect();
+        let files = [
+            include_str!("../../../deploy/monitoring/dashboard.json"),
+            include_str!("../../../deploy/monitoring/alerts.yaml"),
+        ];
+        for file in files {
+            let words = file.split(|one: char| !(one.is_ascii_alphanumeric() || one == '_'));
+            let is_ours = |word: &&str| word.starts_with("apiserver_") || word.starts_with("berth_hub_");
+            let ours: Vec<&str> = words.filter(is_ours).collect();
+            assert!(ours.len() > 4);
+            for word in ours {
+                assert!(samples.contains(&word), "nothing is told as {word}");
+            }
+        }
+    }
+}

@@ -444,6 +444,32 @@ mod tests {
     }
 
     #[test]
+    fn what_the_dashboard_draws_and_the_alerts_watch_is_told() {
+        let text = used().text();
+        let samples: Vec<&str> = text
+            .lines()
+            .filter(|line| !line.starts_with('#'))
+            .filter_map(|line| line.split(['{', ' ']).next())
+            .collect();
+        let files = [
+            include_str!("../../../../deploy/monitoring/dashboard.json"),
+            include_str!("../../../../deploy/monitoring/alerts.yaml"),
+        ];
+        for file in files {
+            let words = file.split(|one: char| !(one.is_ascii_alphanumeric() || one == '_'));
+            let is_ours = |word: &&str| {
+                word.starts_with("taint_eviction_controller_")
+                    || word.starts_with("berth_") && !word.starts_with("berth_hub_")
+            };
+            let ours: Vec<&str> = words.filter(is_ours).collect();
+            assert!(ours.len() > 10);
+            for word in ours {
+                assert!(samples.contains(&word), "nothing is told as {word}");
+            }
+        }
+    }
+
+    #[test]
     fn no_deadline_is_told_as_zero() {
         let metrics = used();
         metrics.waiting(ControllerName::Placement, 0, None);
