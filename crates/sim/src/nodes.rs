@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::{Container, Node, Pod, PodSpec, Toleration};
 use kube::api::{ObjectMeta, PartialObjectMeta};
+use kube::runtime::WatchStreamExt as _;
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Client, ResourceExt as _};
 use tokio::sync::Notify;
@@ -81,7 +82,7 @@ impl Departures {
         let told = Arc::clone(&seen);
         let api: Api<PartialObjectMeta<Pod>> = Api::namespaced(client, namespace);
         let watch = async move {
-            let mut events = std::pin::pin!(watcher(api, watcher::Config::default()));
+            let mut events = std::pin::pin!(watcher(api, watcher::Config::default()).default_backoff());
             while let Some(event) = events.next().await {
                 match event {
                     Ok(Event::Delete(pod)) => {

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use berth_api::PlacementDecision;
 use berth_api::names::label;
 use futures::StreamExt as _;
+use kube::runtime::WatchStreamExt as _;
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Client, ResourceExt as _};
 use tokio::sync::Notify;
@@ -126,7 +127,7 @@ impl View {
         let told = Arc::clone(&seen);
         let watch = async move {
             let api: Api<PlacementDecision> = Api::all(client);
-            let mut events = std::pin::pin!(watcher(api, watcher::Config::default()));
+            let mut events = std::pin::pin!(watcher(api, watcher::Config::default()).default_backoff());
             // What a new list does not name is gone.
             let mut listed = HashSet::new();
             while let Some(event) = events.next().await {
@@ -146,7 +147,7 @@ impl View {
                             state.put(name, Slice::default());
                         }
                     }
-                    Err(_) => {} // the watcher begins again by itself
+                    Err(_) => {} // the watcher begins again by itself, after a while
                 }
                 drop(state);
                 told.news.notify_waiters();
@@ -201,6 +202,33 @@ mod tests {
     fn slice(placement: &str, clusters: &[&str]) -> Slice {
         let clusters = clusters.iter().map(ToString::to_string).collect();
         Slice { placement: placement.to_owned(), clusters }
+    }
+
+    /// A client whose way to the server ended with the runtime it was made in, as at the end of a program: it fails at once,
+    /// without ever waiting.
+    fn cut_off() -> Client {
+        let gone = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        gone.block_on(async {
+            Client::try_from(kube::Config::new("http://127.0.0.1:1".parse().unwrap())).unwrap()
+        })
+    }
+
+    #[test]
+    fn watches_that_fail_at_once_leave_the_thread_to_others() {
+        let (told, heard) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let client = cut_off();
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async {
+                let _view = View::new(client.clone());
+                let _departures = crate::nodes::Departures::new(client, "pods");
+                for _ in 0..100 {
+                    tokio::task::yield_now().await;
+                }
+                told.send(()).unwrap();
+            });
+        });
+        heard.recv_timeout(Duration::from_secs(10)).expect("others had their turn");
     }
 
     #[test]
