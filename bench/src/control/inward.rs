@@ -9,10 +9,11 @@ use std::sync::{Arc, Mutex};
 
 use anyhow::{Context as _, ensure};
 use berth_api::kinds;
-use berth_control::lead::Fence;
+use berth_control::lead::{Fence, HOME};
 use berth_control::serve::{Health, Metrics};
-use berth_control::{ControllerName, Dialect, Inquirer, Options, inquiries};
+use berth_control::{ControllerName, Dialect, EvictionLimits, Inquirer, Options, inquiries};
 use berth_engine::model::ObjectKey;
+use berth_engine::node::LifecyclePolicy;
 use berth_sim::fleet::{self, Detail};
 use bytes::Bytes;
 use futures::StreamExt as _;
@@ -105,6 +106,9 @@ impl Stage {
         let options = Options {
             controllers: ControllerName::Placement.as_str().parse().map_err(anyhow::Error::msg)?,
             identity: "bench".to_owned(),
+            home: HOME.to_owned(),
+            evictions: EvictionLimits::default(),
+            lifecycle: LifecyclePolicy::default(),
             dialect: Dialect::OURS,
             fence: Fence::closed(),
             health: Health::default(),

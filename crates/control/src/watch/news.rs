@@ -91,10 +91,9 @@ impl News {
         let text = std::str::from_utf8(line)?;
         if SHOWS.iter().any(|begin| text.starts_with(begin))
             && let Ok(Full::<K> { object }) = read(K::KIND, text, slim)
-            && let (Some(_), Some(revision)) =
-                (given(object.meta().name.as_ref()), given(object.meta().resource_version.as_ref()))
+            && let Some(revision) = object.resource_version().filter(|revision| !revision.is_empty())
+            && !object.key().name.is_empty()
         {
-            let revision = revision.to_owned();
             return Ok(Self::Told { told: Told::Seen(K::wrap(Arc::new(object))), revision });
         }
         Self::look_at::<K>(text, slim)
@@ -127,16 +126,12 @@ impl News {
 /// Reads an item of a list.
 pub(super) fn item<K: Known>(item: &RawValue, slim: &mut String) -> Result<Told, Garbled> {
     if let Ok(object) = read::<K>(K::KIND, item.get(), slim)
-        && given(object.meta().name.as_ref()).is_some()
+        && !object.key().name.is_empty()
     {
         return Ok(Told::Seen(K::wrap(Arc::new(object))));
     }
     let outline: Outline<'_> = serde_json::from_str(item.get())?;
     seen::<K>(&outline, || read(K::KIND, item.get(), slim))
-}
-
-fn given(text: Option<&String>) -> Option<&String> {
-    text.filter(|text| !text.is_empty())
 }
 
 fn seen<K: Known>(
