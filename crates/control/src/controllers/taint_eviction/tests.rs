@@ -90,6 +90,8 @@ fn armed(seconds: i64) -> Scene {
     stage
 }
 
+/// Upstream: taint_eviction_test.go "TestCreatePod: scheduled on untainted Node",
+/// "TestUpdateNode: Added taint, expect node patched and deleted".
 #[test]
 fn a_pod_that_does_not_tolerate_a_taint_is_told_why_and_deleted() {
     let mut stage = scene();
@@ -118,7 +120,9 @@ fn a_pod_that_does_not_tolerate_a_taint_is_told_why_and_deleted() {
     assert_eq!(note.regarding.uid.as_deref(), Some("uid-1"));
 }
 
-/// Upstream: taint_eviction_test.go "TestCreatePod".
+/// Upstream: taint_eviction_test.go "TestCreatePod: schedule on tainted Node",
+/// "TestCreatePod: schedule on tainted Node with infinite toleration",
+/// "TestCreatePod: schedule on tainted Node with infinite invalid toleration".
 #[test]
 fn a_pod_that_comes_to_a_tainted_node_is_judged_by_its_tolerations() {
     for (tolerations, evicted) in [
@@ -154,7 +158,7 @@ fn only_no_execute_makes_anybody_leave() {
     assert_eq!(stage.settle(), NOTHING);
 }
 
-/// Upstream: taint_eviction_test.go "TestUpdateNodeWithMultipleTaints", "TestUpdateNode".
+/// Upstream: taint_eviction_test.go "TestUpdateNode: Pod with multiple tolerations are evicted when first one runs out".
 #[test]
 fn of_several_taints_the_earliest_end_counts() {
     let mut stage = scene();
@@ -170,6 +174,7 @@ fn of_several_taints_the_earliest_end_counts() {
     assert_eq!(stage.after_seconds(1), BOTH);
 }
 
+/// Upstream: taint_eviction_test.go "TestCreatePod: schedule on tainted Node with finite toleration".
 #[test]
 fn a_toleration_ends_its_seconds_after_the_taint_was_added() {
     let mut stage = armed(60);
@@ -229,6 +234,7 @@ fn a_taint_whose_time_matters_to_nobody_is_left_as_it_is() {
     assert_eq!(added, &json!("2023-11-14T22:13:20Z"));
 }
 
+/// Upstream: taint_eviction_test.go "TestUpdateNode: Taint removed".
 #[test]
 fn a_taint_that_was_removed_and_added_again_starts_anew() {
     let mut stage = armed(60);
@@ -256,7 +262,9 @@ fn a_pod_that_came_to_a_taint_of_old_has_all_of_its_time() {
     assert_eq!(stage.after_seconds(1), BOTH);
 }
 
-/// Upstream: taint_eviction_test.go "TestUpdatePod": there, what is armed is neither lengthened nor shortened.
+/// There, what is armed is neither lengthened nor shortened.
+/// Upstream: taint_eviction_test.go "TestUpdatePod: removing toleration",
+/// "TestUpdatePod: lengthening toleration shouldn't work".
 #[test]
 fn tolerations_that_change_while_a_pod_is_armed_count_at_once() {
     let longer = |stage: &mut Scene, seconds| {
@@ -278,8 +286,13 @@ fn tolerations_that_change_while_a_pod_is_armed_count_at_once() {
     assert_eq!(stage.settle(), NOTHING);
     assert_eq!(notes(&stage), ["Cancelling deletion of Pod n/p"]);
     assert_eq!(stage.controller.marshal.wake(), None);
+    let mut object = stage.get(Kind::Pod, "n", "p").unwrap().clone();
+    object["spec"]["tolerations"] = json!([]);
+    stage.put(Kind::Pod, object);
+    assert_eq!(stage.settle(), BOTH);
 }
 
+/// Upstream: taint_eviction_test.go "TestUpdateNode: Only one added taint tolerated".
 #[test]
 fn taints_that_change_while_a_pod_is_armed_count_at_once() {
     let mut stage = armed(60);
@@ -290,7 +303,6 @@ fn taints_that_change_while_a_pod_is_armed_count_at_once() {
     assert_eq!(stage.settle(), BOTH);
 }
 
-/// Upstream's: the swap of not-ready and unreachable does not restart the clock there; here each has its own.
 #[test]
 fn a_taint_added_later_with_more_patience_does_not_move_the_first_deadline() {
     let mut stage = armed(60);
@@ -306,6 +318,7 @@ fn a_taint_added_later_with_more_patience_does_not_move_the_first_deadline() {
     assert_eq!(stage.after_seconds(1), BOTH);
 }
 
+/// Upstream: taint_eviction_test.go "TestCreatePod: not scheduled - ignore".
 #[test]
 fn who_has_ended_is_ending_is_a_mirror_or_is_on_no_node_is_left_alone() {
     let change = |path: &[&str], value: Value| {
