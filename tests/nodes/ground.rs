@@ -226,7 +226,10 @@ fn run(scenario: impl Future<Output = ()>) {
 /// One scenario's runs against all who are held against it. Scenarios wait for time far more than for the machine, and a test
 /// runner starts no more tests than there are processors; so the first that is asked for starts the others as well, and each
 /// tells of its own.
-pub(crate) struct Heat(Lock<Option<Vec<(Contestant, JoinHandle<()>)>>>);
+pub(crate) struct Heat(Lock<Option<Vec<Run>>>);
+
+/// A run that has begun, and against whom.
+type Run = (Contestant, JoinHandle<()>);
 
 impl Heat {
     pub(crate) const fn new() -> Self {

@@ -62,7 +62,9 @@ impl Kubelet {
     }
 
     /// From here on it says nothing.
-    pub(crate) fn falls_silent(self) {}
+    pub(crate) fn falls_silent(self) {
+        drop(self);
+    }
 }
 
 impl Drop for Kubelet {
