@@ -10,8 +10,8 @@ use std::{collections::BTreeSet, fs, path::Path};
 use berth_tests::caller::{documents, text};
 use serde_json::Value;
 
-/// What our metrics begin with: those of the controllers and the webhook, of evictions, of the hub.
-const OURS: [&str; 3] = ["berth_", "taint_eviction_controller_", "apiserver_"];
+/// What our metrics begin with: those of the controllers and the webhook, of evictions, of nodes, of the hub.
+const OURS: [&str; 4] = ["berth_", "taint_eviction_controller_", "node_collector_", "apiserver_"];
 /// Words of PromQL and of Grafana with an underscore in them that are no metrics.
 const FUNCTIONS: [&str; 4] = ["histogram_quantile", "min_over_time", "__rate_interval", "group_left"];
 

@@ -459,6 +459,7 @@ mod tests {
             let words = file.split(|one: char| !(one.is_ascii_alphanumeric() || one == '_'));
             let is_ours = |word: &&str| {
                 word.starts_with("taint_eviction_controller_")
+                    || word.starts_with("node_collector_")
                     || word.starts_with("berth_") && !word.starts_with("berth_hub_")
             };
             let ours: Vec<&str> = words.filter(is_ours).collect();
