@@ -450,7 +450,8 @@ impl Loop {
                     }
                     _ => tracing::warn!(%controller, %subject, %error, "not written; trying again"),
                 }
-                Ended::Failed { jitter: jitter() }
+                let jitter = jitter();
+                if error.is_unanswered() { Ended::Unanswered { jitter } } else { Ended::Failed { jitter } }
             }
         };
         let now = now();

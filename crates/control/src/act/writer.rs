@@ -51,6 +51,8 @@ pub(crate) enum WriteError {
     Stale { write: String, message: String },
     #[error("{write}: no answer in time")]
     TimedOut { write: String },
+    #[error("{write}: whether it is as it was seen cannot be found out: {why}")]
+    Unanswered { write: String, why: String },
     #[error("{write}: {source}")]
     Refused {
         write: String,
@@ -72,10 +74,16 @@ impl WriteError {
             Self::Fenced => "fenced",
             Self::Broken => "broken",
             Self::Stale { .. } => "conflict",
-            Self::TimedOut { .. } => "timeout",
+            Self::TimedOut { .. } | Self::Unanswered { .. } => "timeout",
             Self::Refused { .. } => "refused",
             Self::Unreadable { .. } => "unreadable",
         }
+    }
+
+    /// Whether somebody wanted to make sure of something and the server said nothing at all: it is silent, or nobody gets
+    /// through to it.
+    pub(crate) fn is_unanswered(&self) -> bool {
+        matches!(self, Self::Unanswered { .. })
     }
 }
 
@@ -178,7 +186,9 @@ impl Writer {
         let request = request.expect("names of objects are made of what a path may hold");
         let answer = tokio::time::timeout(WRITE_TIMEOUT, self.client.request_text(request)).await;
         let object = match answer {
-            Err(_) => return Err(WriteError::TimedOut { write: named() }),
+            Err(_) => {
+                return Err(WriteError::Unanswered { write: named(), why: "no answer in time".to_owned() });
+            }
             Ok(Ok(text)) => {
                 target.kind.read(&text).map_err(|source| WriteError::Unreadable { write: named(), source })?
             }
@@ -188,7 +198,12 @@ impl Writer {
                 let _ = self.told.send(deleted(target)).await;
                 return Err(WriteError::Stale { write: named(), message: status.message.clone() });
             }
-            Ok(Err(source)) => return Err(WriteError::Refused { write: named(), source }),
+            Ok(Err(source @ kube::Error::Api(_))) => {
+                return Err(WriteError::Refused { write: named(), source });
+            }
+            Ok(Err(error)) => {
+                return Err(WriteError::Unanswered { write: named(), why: error.to_string() });
+            }
         };
         if object.resource_version() == target.resource_version {
             return Ok(());

@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 use super::pods_by_node::PodsByNode;
 use super::{Controller, Verdict};
 use crate::act::{Note, Target, Write};
-use crate::due::Due;
+use crate::due::{Due, Ended};
 use crate::names::ControllerName;
 use crate::rights::Need;
 use crate::serve::Metrics;
@@ -156,8 +156,9 @@ impl Controller for NodeLifecycleController {
         }
     }
 
-    fn advance(&mut self, now: Moment, _: &World, due: &mut Due) {
-        for node in self.lifecycle.advance(now) {
+    fn advance(&mut self, now: Moment, world: &World, due: &mut Due) {
+        let sees = [Kind::Node, Kind::NodeLease].iter().all(|kind| world.is_followed(*kind));
+        for node in self.lifecycle.advance(now, sees) {
             due.mark(&subject(&node));
         }
         self.tell();
@@ -216,6 +217,12 @@ impl Controller for NodeLifecycleController {
             self.told.remove(&subject.name);
         }
         verdict
+    }
+
+    fn ended(&mut self, _: &ObjectKey, ended: Ended, now: Moment, _: &World, _: &mut Due) {
+        if matches!(ended, Ended::Unanswered { .. }) {
+            self.lifecycle.unanswered(now);
+        }
     }
 }
 

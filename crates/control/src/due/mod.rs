@@ -37,6 +37,12 @@ pub enum Ended {
         /// The spread.
         jitter: f64,
     },
+    /// Somebody wanted to make sure of something, and the server did not answer: as after a failure, and that nothing was heard
+    /// until now says nothing.
+    Unanswered {
+        /// The spread.
+        jitter: f64,
+    },
 }
 
 impl Due {
@@ -87,7 +93,7 @@ impl Due {
             Ended::Done => {
                 self.failures.remove(subject);
             }
-            Ended::Failed { jitter } => {
+            Ended::Failed { jitter } | Ended::Unanswered { jitter } => {
                 let failures = self.failures.entry(subject.clone()).or_default();
                 *failures = failures.saturating_add(1);
                 let wait = backoff(*failures, jitter);

@@ -120,6 +120,8 @@ pub(super) struct Reader<K> {
     /// The next wait.
     wait: Duration,
     is_troubled: bool,
+    /// Whether it was told that what happens is not heard.
+    is_lost: bool,
     /// Memory to read objects in.
     slim: String,
     kind: PhantomData<fn() -> K>,
@@ -138,6 +140,8 @@ impl<K: Known> Reader<K> {
             page: PAGE_OBJECTS,
             wait: RETRY_FIRST,
             is_troubled: false,
+            // Whoever was here before may have ended without a word.
+            is_lost: true,
             slim: String::new(),
             kind: PhantomData,
         }
@@ -249,7 +253,7 @@ impl<K: Known> Reader<K> {
                 frame = body.frame() => frame,
                 () = &mut lasting, if !is_well => {
                     is_well = true;
-                    self.well();
+                    self.well().await?;
                     continue;
                 }
                 () = &mut silence => return Err(Trouble::Silent),
@@ -274,7 +278,7 @@ impl<K: Known> Reader<K> {
                 }
                 has_told = true;
                 if !std::mem::replace(&mut is_well, true) {
-                    self.well();
+                    self.well().await?;
                 }
             }
         }
@@ -282,6 +286,7 @@ impl<K: Known> Reader<K> {
         if !has_told && begun.elapsed() < WATCH_LEAST {
             tracing::debug!(kind = %K::KIND, "the watch ended at once");
             self.watches.vigil.fails(K::KIND);
+            self.lose().await?;
             self.pause(RETRY_MAX).await;
         }
         let is_mute = !has_told && begun.elapsed() >= BOOKMARKS_LATE;
@@ -310,12 +315,21 @@ impl<K: Known> Reader<K> {
     }
 
     /// The watch works: it told something, or it lasts.
-    fn well(&mut self) {
+    async fn well(&mut self) -> Result<(), Trouble> {
         self.wait = RETRY_FIRST;
         self.watches.vigil.works(K::KIND);
+        if std::mem::take(&mut self.is_lost) {
+            self.tell(Told::Followed(K::KIND)).await?;
+        }
         if std::mem::take(&mut self.is_troubled) {
             tracing::info!(kind = %K::KIND, "the watch works again");
         }
+        Ok(())
+    }
+
+    /// Tells that what happens from here on is not heard.
+    async fn lose(&mut self) -> Result<(), Trouble> {
+        if std::mem::replace(&mut self.is_lost, true) { Ok(()) } else { self.tell(Told::Lost(K::KIND)).await }
     }
 
     /// Something failed: says so, once for each trouble and not once for each try, and waits.
@@ -325,6 +339,8 @@ impl<K: Known> Reader<K> {
         if !std::mem::replace(&mut self.is_troubled, true) {
             tracing::warn!(kind = %K::KIND, error = %trouble.advice(K::KIND), "the watch failed; trying again");
         }
+        // Where nobody listens any more, the next that is told finds out.
+        let _ = self.lose().await;
         self.pause(if trouble.is_garbled() { RELIST_MAX } else { RETRY_MAX }).await;
     }
 

@@ -77,6 +77,8 @@ struct Scene {
     hearing: mpsc::Receiver<Told>,
     /// The revisions of the lists that were heard.
     lists: Vec<String>,
+    /// Whether what happens is heard, each time that this was told.
+    sight: Vec<bool>,
     metrics: Arc<Metrics>,
     health: Health,
     _reader: AbortOnDropHandle<()>,
@@ -105,7 +107,15 @@ impl Scene {
             stop: CancellationToken::new(),
         };
         let reader = tokio::spawn(Reader::<Placement>::new(watches).run());
-        Self { asked, hearing, lists: Vec::new(), metrics, health, _reader: AbortOnDropHandle::new(reader) }
+        Self {
+            asked,
+            hearing,
+            lists: Vec::new(),
+            sight: Vec::new(),
+            metrics,
+            health,
+            _reader: AbortOnDropHandle::new(reader),
+        }
     }
 
     /// The next things told, in short.
@@ -113,10 +123,11 @@ impl Scene {
         let mut heard = Vec::new();
         while heard.len() < count {
             let told = self.hearing.recv().await.unwrap();
-            if let Told::ListOf(_, revision) = told {
-                self.lists.push(revision);
-            } else {
-                heard.push(short(&told));
+            match told {
+                Told::ListOf(_, revision) => self.lists.push(revision),
+                Told::Lost(_) => self.sight.push(false),
+                Told::Followed(_) => self.sight.push(true),
+                told => heard.push(short(&told)),
             }
         }
         heard
@@ -388,4 +399,17 @@ async fn a_server_that_is_away_is_asked_again_and_again() {
     let heard = scene.hear(52).await;
     assert_eq!(heard[50..], ["list", "a@1"], "{heard:?}");
     assert_eq!(scene.failures(), 50);
+}
+
+#[tokio::test(start_paused = true)]
+async fn that_what_happens_is_not_heard_is_told_once_and_so_is_that_it_is_again() {
+    let mut scene = Scene::new(vec![
+        page(&[], "9", ""),
+        (200, vec![say(line("ADDED", "a", 10)), Step::Lose]),
+        (503, vec![say("away")]),
+        (503, vec![say("away")]),
+        (200, vec![say(line("ADDED", "b", 11)), say(line("ADDED", "c", 12)), Step::Stall]),
+    ]);
+    assert_eq!(scene.hear(5).await, ["list", "listed", "a@10", "b@11", "c@12"]);
+    assert_eq!(scene.sight, [true, false, true]);
 }

@@ -12,6 +12,8 @@ mod pod;
 mod pool;
 mod store;
 
+use std::collections::BTreeSet;
+
 use berth_api::core::Node;
 use berth_api::{
     AddOnPlacementScore, ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding, Placement,
@@ -55,6 +57,8 @@ pub struct World {
     pub node_leases: Store<NodeLease>,
     pub pods: Store<Pod>,
     pub freezes: Store<FreezeMap>,
+    /// Kinds whose watch does not work.
+    lost: BTreeSet<Kind>,
 }
 
 /// An object as it was and as it is; at least one of the two is there.
@@ -84,6 +88,10 @@ pub enum Told {
     ListOf(Kind, String),
     /// A list of this kind is complete.
     ListEnds(Kind),
+    /// The watch of this kind has failed: what happens is heard of only later.
+    Lost(Kind),
+    /// The watch of this kind works again.
+    Followed(Kind),
     /// The watch shows this object.
     Seen(Object),
     /// The watch shows the end of an object of this kind.
@@ -117,12 +125,25 @@ impl World {
             Told::ListBegins(kind) => kind.visit(BeginList(self)),
             Told::ListOf(kind, revision) => kind.visit(ListOf(self, number(&revision))),
             Told::ListEnds(kind) => kind.visit(EndList(self)),
+            Told::Lost(kind) => {
+                self.lost.insert(kind);
+                Vec::new()
+            }
+            Told::Followed(kind) => {
+                self.lost.remove(&kind);
+                Vec::new()
+            }
             Told::Seen(object) => object.enter(self, Source::Seen).into_iter().collect(),
             Told::Ended(kind, end) => kind.visit(End(self, &end)),
             Told::Unreadable(kind, key) => kind.visit(Unreadable(self, key)),
             Told::Answered(object) => object.enter(self, Source::Answered).into_iter().collect(),
             Told::Deleted { kind, key, uid } => kind.visit(Delete(self, &key, &uid)),
         }
+    }
+
+    /// Whether what happens to objects of this kind is heard at once. While it is not, that nothing was heard says nothing.
+    pub fn is_followed(&self, kind: Kind) -> bool {
+        !self.lost.contains(&kind)
     }
 
     /// Whether every object of this kind has been seen that existed when the watch began.

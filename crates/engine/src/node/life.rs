@@ -6,7 +6,8 @@
 //! it showed before cannot be known.
 //!
 //! Time in which nobody looked is not silence. [`Attention`] notes gaps between looks (a process that was paused, a clock
-//! that was set forward, a lead that was lost and won again) and lets every grace begin behind them.
+//! that was set forward, a lead that was lost and won again) and looks at which nothing could be seen (an API server that was
+//! away, for the kubelets as for us), and lets every grace begin behind them.
 
 use std::time::Duration;
 
@@ -41,20 +42,24 @@ impl Default for Graces {
 pub struct Attention {
     since: Moment,
     looked: Option<Moment>,
+    /// Whether nothing could be seen at the last look.
+    was_blind: bool,
 }
 
 impl Default for Attention {
     fn default() -> Self {
-        Self { since: Moment::PAST, looked: None }
+        Self { since: Moment::PAST, looked: None, was_blind: false }
     }
 }
 
 impl Attention {
-    /// Somebody looks. Says whether the clock was set back since the last time, so that moments that were computed before
-    /// are too far away now.
-    pub fn look(&mut self, now: Moment) -> bool {
+    /// Somebody looks, and `sees` what nodes show. Says whether the clock was set back since the last time, so that moments
+    /// that were computed before are too far away now.
+    pub fn look(&mut self, now: Moment, sees: bool) -> bool {
         let before = self.looked.replace(now).unwrap_or(now);
-        if before.until(now) > GAP_MAX {
+        let was_blind = std::mem::replace(&mut self.was_blind, !sees);
+        // Up to this look nothing was seen; who is seen again from here on has a whole grace to show itself.
+        if before.until(now) > GAP_MAX || was_blind || !sees {
             self.begin_anew(now);
         }
         // A clock that was set back must not leave anybody alive for as long as that.
@@ -235,7 +240,7 @@ mod tests {
         let mut attention = Attention::default();
         let life = Life::begin(signs(&beating("True", 0), None), at(0));
         let mut ends = |now| {
-            attention.look(at(now));
+            attention.look(at(now), true);
             life.silent_from(&attention, Graces::default())
         };
         assert_eq!(ends(0), at(50));
@@ -243,6 +248,22 @@ mod tests {
         assert_eq!(ends(3_600), at(3_650), "an hour was lost");
         assert_eq!(ends(3_605), at(3_650));
         assert_eq!(ends(100), at(150), "and found again: no longer than a grace");
+    }
+
+    #[test]
+    fn time_in_which_nothing_could_be_seen_is_not_silence() {
+        let mut attention = Attention::default();
+        let life = Life::begin(signs(&beating("True", 0), None), at(0));
+        let mut ends = |now, sees| {
+            attention.look(at(now), sees);
+            life.silent_from(&attention, Graces::default())
+        };
+        assert_eq!(ends(10, true), at(50));
+        for blind in [20, 30, 45, 60, 75] {
+            assert_eq!(ends(blind, false), at(blind + 50), "nobody falls silent for somebody who is blind");
+        }
+        assert_eq!(ends(80, true), at(130), "a whole grace from when something could be seen again");
+        assert_eq!(ends(90, true), at(130));
     }
 
     proptest! {
@@ -257,7 +278,7 @@ mod tests {
             for (step, is_alive) in steps {
                 now += step;
                 beats += i64::from(is_alive);
-                attention.look(at(now));
+                attention.look(at(now), true);
                 let is_sign = life.look(signs(&beating("True", beats), None), at(now));
                 prop_assert_eq!(is_sign, is_alive);
                 let from = life.silent_from(&attention, grace);

@@ -110,9 +110,9 @@ impl Lifecycle {
         self.turns.leave(node);
     }
 
-    /// Time has passed: the nodes to judge again because of it.
-    pub fn advance(&mut self, now: Moment) -> Vec<Arc<str>> {
-        let mut is_everybody = self.attention.look(now);
+    /// Time has passed: the nodes to judge again because of it. Unless the caller `sees` what nodes show, nobody falls silent.
+    pub fn advance(&mut self, now: Moment, sees: bool) -> Vec<Arc<str>> {
+        let mut is_everybody = self.attention.look(now, sees);
         for news in self.zones.turn(now) {
             match news {
                 ZoneNews::Pace(zone, rate) => self.turns.pace(&zone, rate, now),
@@ -127,6 +127,11 @@ impl Lifecycle {
         }
         let turns = self.turns.next(now);
         if is_everybody { self.nodes.keys().cloned().collect() } else { turns }
+    }
+
+    /// The server did not answer when somebody wanted to make sure: the kubelets may not have got through to it either.
+    pub fn unanswered(&mut self, now: Moment) {
+        self.attention.begin_anew(now);
     }
 
     /// When [`Lifecycle::advance`] may have somebody, if nothing but time passes.

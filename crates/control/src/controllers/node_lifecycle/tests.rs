@@ -347,3 +347,40 @@ fn the_figures_of_the_zones_are_told_in_kubernetes_words() {
         assert!(text.lines().any(|told| told == line), "{line:?} is not in\n{text}");
     }
 }
+
+#[test]
+fn nobody_falls_silent_while_the_watch_of_leases_is_lost() {
+    let mut stage = stage();
+    says(&mut stage, "n", "True");
+    renews(&mut stage, "n");
+    stage.settle();
+    stage.world.hear(crate::world::Told::Lost(Kind::NodeLease));
+    for _ in 0..20 {
+        assert_eq!(stage.after_seconds(10), NOTHING, "nothing could be heard");
+    }
+    stage.world.hear(crate::world::Told::Followed(Kind::NodeLease));
+    assert_eq!(stage.settle(), NOTHING);
+    for _ in 0..4 {
+        assert_eq!(stage.after_seconds(10), NOTHING, "a whole grace from then on");
+    }
+    assert_ne!(stage.after_seconds(11), NOTHING, "a node that is silent all the same");
+}
+
+#[test]
+fn a_server_that_does_not_answer_says_nothing_of_its_nodes() {
+    let mut stage = stage();
+    says(&mut stage, "n", "True");
+    renews(&mut stage, "n");
+    stage.settle();
+    for _ in 0..4 {
+        stage.after_seconds(10);
+    }
+    let subject = ObjectKey::new("", "n");
+    let ended = Ended::Unanswered { jitter: 1.0 };
+    stage.controller.ended(&subject, ended, stage.now, &stage.world, &mut stage.due);
+    assert_eq!(stage.after_seconds(12), NOTHING, "the grace begins anew");
+    for _ in 0..4 {
+        stage.after_seconds(10);
+    }
+    assert!(stage.get(Kind::Node, "", "n").unwrap()["status"]["conditions"].to_string().contains("Unknown"));
+}

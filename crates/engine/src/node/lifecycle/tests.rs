@@ -77,7 +77,7 @@ impl Cluster {
     /// Judges and writes until nothing is due.
     fn settle(&mut self) {
         for _ in 0..1_000 {
-            self.due.extend(self.lifecycle.advance(at(self.now)));
+            self.due.extend(self.lifecycle.advance(at(self.now), true));
             let late: Vec<_> = self.wakes.iter().filter(|(_, wake)| **wake <= at(self.now)).collect();
             self.due.extend(late.into_iter().map(|(name, _)| Arc::clone(name)));
             let Some(name) = self.due.pop() else { return };
