@@ -82,6 +82,16 @@ impl Moment {
         self.0.saturating_sub(earlier.0).div_euclid(MICROS_PER_SECOND)
     }
 
+    /// The whole second at this moment or after it: what an object can hold of a moment that must not be too early.
+    #[must_use]
+    pub const fn to_whole_second(self) -> Self {
+        match self.0.rem_euclid(MICROS_PER_SECOND) {
+            0 => self,
+            _ if !self.is_finite() => self,
+            beyond => Self(self.0.saturating_add(MICROS_PER_SECOND - beyond)),
+        }
+    }
+
     /// Whether this is a real point in time rather than one of the two extremes.
     pub const fn is_finite(self) -> bool {
         self.0 != Self::PAST.0 && self.0 != Self::NEVER.0
@@ -147,6 +157,22 @@ mod tests {
         assert_eq!(Moment::from_second(-1).plus_seconds(i64::MIN), Moment::PAST);
         assert_eq!(Moment::NEVER.plus_seconds(i64::MAX), Moment::NEVER);
         assert_eq!(Moment::from_timestamp(Timestamp::MIN).plus_seconds(i64::MAX), Moment::NEVER);
+    }
+
+    #[test]
+    fn a_whole_second_is_never_before_the_moment() {
+        for (moment, second) in [("08:00:00", 0), ("08:00:00.000001", 1), ("07:59:59.5", 0)] {
+            let moment = Moment::from_timestamp(format!("2026-11-16T{moment}Z").parse().unwrap());
+            let whole = Moment::from_timestamp("2026-11-16T08:00:00Z".parse().unwrap()).plus_seconds(second);
+            assert_eq!(moment.to_whole_second(), whole);
+        }
+        assert_eq!(
+            Moment::from_second(-7).plus(Duration::from_millis(1)).to_whole_second(),
+            Moment::from_second(-6)
+        );
+        for extreme in [Moment::PAST, Moment::NEVER] {
+            assert_eq!(extreme.to_whole_second(), extreme);
+        }
     }
 
     #[test]

@@ -32,7 +32,9 @@ impl Tainted {
             let since = match (known, taint.added) {
                 // The same taint still, or the time that we wrote on it ourselves.
                 (Some((known, since)), added) if known.added == added => *since,
-                (Some((known, since)), Some(added)) if known.added.is_none() && added == stamp(*since) => {
+                (Some((known, since)), Some(added))
+                    if known.added.is_none() && added == since.to_whole_second() =>
+                {
                     *since
                 }
                 (None, added) => {
@@ -71,7 +73,7 @@ impl Tainted {
     pub fn stamp(&self, key: &str) -> Option<Moment> {
         let mut taints = self.taints.iter().zip(&self.since);
         let (_, since) = taints.find(|(taint, _)| &*taint.key == key && taint.added.is_none())?;
-        Some(stamp(*since))
+        Some(since.to_whole_second())
     }
 
     /// Whether some taint does not say when it was added.
@@ -99,13 +101,6 @@ fn twin(key: &str) -> Option<&'static str> {
         _ if key == unreachable => Some(not_ready),
         _ => None,
     }
-}
-
-/// A moment as an object can hold it, in whole seconds: not before it, so that nobody leaves early by it.
-fn stamp(moment: Moment) -> Moment {
-    let second = moment.seconds_since(Moment::from_second(0));
-    let whole = Moment::from_second(second);
-    if whole == moment { whole } else { whole.plus_seconds(1) }
 }
 
 #[cfg(test)]

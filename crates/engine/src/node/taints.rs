@@ -73,17 +73,19 @@ pub fn wanted_taints(node: &Node, execute: Execute, keeps_barred: bool, now: Mom
             taints.push(new(key, taint::NO_SCHEDULE, whole_second(now)));
         }
     }
+    // Not before now, so that nobody leaves early by it.
+    let from = || whole_second(now.to_whole_second());
     let mut awaits_turn = false;
     if let Some(key) = execute_key {
         let kept = taints.iter_mut().find(|one| Ours::of(one) == Some(Ours::Executes));
         match (kept, since) {
             // Without a time nobody knows when a toleration ends.
             (Some(kept), since) => {
-                kept.time_added.get_or_insert_with(|| since.unwrap_or_else(|| whole_second(now)));
+                kept.time_added.get_or_insert_with(|| since.unwrap_or_else(from));
             }
             (None, Some(since)) => taints.push(new(key, taint::NO_EXECUTE, since)),
             (None, None) if execute == Execute::Granted => {
-                taints.push(new(key, taint::NO_EXECUTE, whole_second(now)));
+                taints.push(new(key, taint::NO_EXECUTE, from()));
             }
             (None, None) => awaits_turn = true,
         }
