@@ -150,8 +150,7 @@ impl Controllers {
         });
         let reached = health.check("server");
         reached.fail(format!("waiting for {server}"));
-        let needs_definitions = list.enabled().any(ControllerName::needs_definitions);
-        let discovery = discover(&client, &server, needs_definitions);
+        let discovery = discover(&client, &server, Wanted::by(&list));
         let Some(dialect) = stop.run_until_cancelled(discovery).await else {
             return Ok(());
         };
@@ -217,18 +216,46 @@ pub(crate) async fn filled(health: &Health) {
     }
 }
 
-/// Waits until the server answers and, where somebody needs them, serves our kinds, and learns in which form. What is in the
-/// way is told once.
-pub(crate) async fn discover(client: &Client, server: &str, needs_definitions: bool) -> Dialect {
+/// Which of the controllers need the definitions of our kinds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// None.
+    ByNobody,
+    /// Some, and the others have work without them.
+    BySome,
+    /// All.
+    ByAll,
+}
+
+impl Wanted {
+    /// By the controllers of a list.
+    pub(crate) fn by(list: &ControllerList) -> Self {
+        let needing = list.enabled().filter(|name| name.needs_definitions()).count();
+        match (needing, list.enabled().count()) {
+            (0, _) => Self::ByNobody,
+            (needing, all) if needing == all => Self::ByAll,
+            _ => Self::BySome,
+        }
+    }
+}
+
+/// Waits until the server answers and, where nobody has anything to do without them, serves our kinds, and learns in which
+/// form. What is in the way is told once.
+pub(crate) async fn discover(client: &Client, server: &str, definitions: Wanted) -> Dialect {
     let (mut wait, longest) = WAIT;
     let mut told = None;
     loop {
-        let found = if needs_definitions {
-            Dialect::discover(client).await
-        } else {
-            client.apiserver_version().await.map(|_| Dialect::OURS)
+        let found = match definitions {
+            Wanted::ByNobody => client.apiserver_version().await.map(|_| Dialect::OURS),
+            Wanted::BySome | Wanted::ByAll => Dialect::discover(client).await,
         };
         match found {
+            Err(kube::Error::Api(status)) if status.code == 404 && definitions == Wanted::BySome => {
+                let trouble = trouble(&kube::Error::Api(status), server);
+                tracing::warn!("{trouble}; the controllers that need them wait, the others do not");
+                // What the least of them would keep; what they have room for is looked at again later.
+                return Dialect::STOCK;
+            }
             Ok(dialect) => {
                 if told.is_some() {
                     tracing::info!("{server} is ready for the controllers");
@@ -283,6 +310,11 @@ pub(crate) fn identity() -> String {
 mod tests {
     use kube::core::Status;
 
+    use std::convert::Infallible;
+
+    use http::{Request, Response};
+    use kube::client::Body;
+
     use super::*;
 
     #[test]
@@ -295,5 +327,30 @@ mod tests {
         assert_eq!(trouble(&status(503, "later"), "https://hub"), "https://hub is not ready (503): later");
         let gone = kube::Error::Service(Box::new(std::io::Error::other("connection refused")));
         assert_eq!(trouble(&gone, "https://hub"), "https://hub does not answer: connection refused");
+    }
+
+    /// A server without our definitions.
+    fn bare() -> Client {
+        let server = tower::service_fn(async |_: Request<Body>| {
+            let status = r#"{"kind":"Status","status":"Failure","message":"no","reason":"NotFound","code":404}"#;
+            let answer = Response::builder().status(404).body(Body::from(status.as_bytes().to_vec()));
+            Ok::<_, Infallible>(answer.expect("a plain answer"))
+        });
+        Client::new(server, "default")
+    }
+
+    #[test]
+    fn who_needs_definitions_is_known_by_the_list() {
+        let wanted = |list: &str| Wanted::by(&list.parse().unwrap());
+        assert_eq!(wanted("taint-eviction-controller,node-lifecycle-controller"), Wanted::ByNobody);
+        assert_eq!(wanted("placement-controller,taint-eviction-controller"), Wanted::BySome);
+        assert_eq!(wanted("*"), Wanted::ByAll);
+    }
+
+    #[tokio::test]
+    async fn controllers_that_wait_for_definitions_keep_no_others_waiting() {
+        assert_eq!(discover(&bare(), "it", Wanted::BySome).await, Dialect::STOCK);
+        let waits = tokio::time::timeout(WAIT.0 * 2, discover(&bare(), "it", Wanted::ByAll)).await;
+        assert!(waits.is_err(), "there is nothing to do without them");
     }
 }

@@ -122,7 +122,17 @@ fn sentences(pod: &Pod, node: Option<&Node>, freeze: Option<&Freeze>, now: Momen
 fn must_leave(leave: &Leave, tainted: &Tainted, now: Moment) -> String {
     let taint = &tainted.taints()[leave.taint];
     let mut text = format!("It must leave because of {taint}");
-    let written = if leave.at <= now {
+    // What does not say since when it counts from when the controller first saw it, and that is not known here.
+    let written = if taint.added.is_none() {
+        match leave.at.seconds_since(now) {
+            ..=0 => write!(text, ", and is due; rates and breakers of the controller may hold it."),
+            left => write!(
+                text,
+                " {} after the controller first sees that taint, which does not say since when it is there.",
+                Span(left)
+            ),
+        }
+    } else if leave.at <= now {
         let late = now.seconds_since(leave.at);
         write!(
             text,
