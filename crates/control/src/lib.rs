@@ -27,7 +27,7 @@ pub mod serve;
 mod watch;
 pub mod world;
 
-pub use controllers::{EvictionBreaker, EvictionLimits};
+pub use controllers::{EvictionBreaker, EvictionLimits, FROZEN_REASON};
 pub use dialect::Dialect;
 pub use inquiry::{Inquirer, Inquiries, Sight, Unanswered, Unexplained, inquiries};
 pub use names::{ControllerList, ControllerName};

@@ -1,24 +1,31 @@
 //! `berth freeze` and `berth unfreeze`: a person says stop, and takes it back.
 //!
-//! Owns the ConfigMap that says so. What is frozen is the controllers' business: they look at it and nothing else.
+//! Owns the ConfigMap that says so. What is frozen is the controllers' business: they look at it and nothing else. A stop that
+//! none of them has confirmed is not told as one.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
+use berth_control::FROZEN_REASON;
 use berth_control::lead::HOME;
 use berth_control::world::{FREEZE, FREEZE_BY, FREEZE_REASON, FREEZE_SINCE};
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, Event, Namespace};
 use kube::Client;
-use kube::api::{Api, DeleteParams, ObjectMeta, PostParams};
+use kube::api::{Api, DeleteParams, ListParams, ObjectMeta, PostParams};
 
 use crate::console::{Console, Outcome};
 use crate::fleet::connect::{self, Otherwise, ServerArgs};
 
 /// The longest reason: it is shown in events, whose notes have 1024 bytes with what stands around it.
 const REASON_BYTES_MAX: usize = 512;
+/// How long a controller may take to confirm a stop: it hears of it within a second, and tells when what it has begun is done.
+const CONFIRMED_WITHIN: Duration = Duration::from_secs(5);
+/// How often it is looked for.
+const LOOK: Duration = Duration::from_millis(200);
 
 /// Arguments of `berth freeze`.
 #[derive(Debug, Args)]
@@ -114,8 +121,18 @@ async fn start(args: &FreezeEvictionsArgs) -> anyhow::Result<String> {
     data.extend(whoami(&client).await.map(|name| (FREEZE_BY.to_owned(), name)));
     let metadata = ObjectMeta { name: Some(FREEZE.to_owned()), ..ObjectMeta::default() };
     let map = ConfigMap { metadata, data: Some(data), ..ConfigMap::default() };
-    match maps.create(&PostParams::default(), &map).await {
-        Ok(_) => {
+    let mut made = maps.create(&PostParams::default(), &map).await;
+    if matches!(&made, Err(kube::Error::Api(status)) if status.code == 404) {
+        // Where nobody chooses a leader, as with `berth up`, nobody has made it.
+        let metadata = ObjectMeta { name: Some(namespace.clone()), ..ObjectMeta::default() };
+        let home = Namespace { metadata, ..Namespace::default() };
+        if Api::all(client.clone()).create(&PostParams::default(), &home).await.is_ok() {
+            made = maps.create(&PostParams::default(), &map).await;
+        }
+    }
+    match made {
+        Ok(made) => {
+            confirmed(&client, namespace, &made).await?;
             Ok(format!("evictions are frozen: {}; `berth unfreeze evictions` lets them go on", args.reason))
         }
         Err(kube::Error::Api(status)) if status.code == 409 => {
@@ -133,6 +150,29 @@ async fn start(args: &FreezeEvictionsArgs) -> anyhow::Result<String> {
         }
         Err(error) => Err(error).with_context(|| format!("{url} does not answer")),
     }
+}
+
+/// Waits until a controller has said that it has stopped.
+async fn confirmed(client: &Client, namespace: &str, map: &ConfigMap) -> anyhow::Result<()> {
+    let events: Api<Event> = Api::namespaced(client.clone(), namespace);
+    let uid = map.metadata.uid.as_deref().unwrap_or_default();
+    let about = ListParams::default().fields(&format!("involvedObject.uid={uid},reason={FROZEN_REASON}"));
+    let heard = tokio::time::timeout(CONFIRMED_WITHIN, async {
+        loop {
+            if events.list(&about).await.is_ok_and(|list| !list.items.is_empty()) {
+                return;
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    });
+    heard.await.map_err(|_| {
+        anyhow!(
+            "the stop stands, as ConfigMap {namespace}/{FREEZE}, but no controller has confirmed it within {} s: either no \
+             taint-eviction-controller runs, or its namespace, that of its Lease, is another (--namespace), or the events \
+             there cannot be read; until one is known to have heard it, count on nothing",
+            CONFIRMED_WITHIN.as_secs()
+        )
+    })
 }
 
 async fn stop(place: &PlaceArgs) -> anyhow::Result<String> {

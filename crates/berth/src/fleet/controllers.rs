@@ -332,7 +332,8 @@ mod tests {
     /// A server without our definitions.
     fn bare() -> Client {
         let server = tower::service_fn(async |_: Request<Body>| {
-            let status = r#"{"kind":"Status","status":"Failure","message":"no","reason":"NotFound","code":404}"#;
+            let status =
+                r#"{"kind":"Status","status":"Failure","message":"no","reason":"NotFound","code":404}"#;
             let answer = Response::builder().status(404).body(Body::from(status.as_bytes().to_vec()));
             Ok::<_, Infallible>(answer.expect("a plain answer"))
         });

@@ -28,7 +28,7 @@ pub use node_lifecycle::NodeLifecycleController;
 pub use placement::PlacementController;
 pub use rbac_binding::RbacBindingController;
 pub use set_binding::SetBindingController;
-pub use taint_eviction::{EvictionBreaker, EvictionLimits, TaintEvictionController};
+pub use taint_eviction::{EvictionBreaker, EvictionLimits, FROZEN_REASON, TaintEvictionController};
 
 use crate::act::{Note, Write};
 use crate::dialect::Dialect;

@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use berth_api::core::{Node, NodeTaint};
 use berth_engine::Moment;
-use berth_engine::evict::{Domain, Leave, Marshal, Route, Tainted};
+use berth_engine::evict::{Domain, Freeze, Leave, Marshal, Route, Tainted};
 use berth_engine::model::ObjectKey;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::json;
@@ -42,6 +42,10 @@ pub use limits::{EvictionBreaker, EvictionLimits};
 const TELL_EVERY: Duration = Duration::from_secs(1);
 /// What the pod is told.
 const MESSAGE: &str = "Taint manager: deleting due to NoExecute taint";
+/// What the event gives as its reason by which a stop is confirmed.
+pub const FROZEN_REASON: &str = "EvictionsFrozen";
+/// What is told while nobody knows whether somebody has said stop.
+const BLIND_REASON: &str = "whether evictions are frozen cannot be seen: the ConfigMap is not followed";
 /// What events about pods give as their reason.
 const REASON: &str = "TaintManagerEviction";
 
@@ -87,6 +91,10 @@ pub struct TaintEvictionController {
     /// Those the marshal has let go that have not ended, and whether each has been told why it goes.
     going: HashMap<PodId, bool>,
     begun: HashMap<ObjectKey, Begun>,
+    /// Since when pods count as being on their node that say they came there in the future: since they were first judged.
+    ahead: HashMap<PodId, Moment>,
+    /// What a person has said.
+    freeze: Option<Freeze>,
     /// The freeze or its end, until it was told.
     news: Option<(Arc<FreezeMap>, bool)>,
     /// When it was told last how many wait, and whether that may have changed.
@@ -107,6 +115,8 @@ impl TaintEvictionController {
             marshal,
             going: HashMap::new(),
             begun: HashMap::new(),
+            ahead: HashMap::new(),
+            freeze: None,
             news: None,
             told: (Moment::PAST, true),
         }
@@ -118,6 +128,7 @@ impl TaintEvictionController {
         if let Some(gone) = before.filter(is_another) {
             let id = PodId::of(gone);
             self.marshal.withdraw(&id);
+            self.ahead.remove(&id);
             // A write that is under way ends by itself.
             if self.begun.get(&id.key).is_none_or(|begun| begun.id != id) {
                 self.release(&id);
@@ -181,13 +192,19 @@ impl TaintEvictionController {
     }
 
     /// When a pod must leave, and what has a say in it; `None` if it may stay.
-    fn leave(&self, pod: &Pod, now: Moment) -> Option<(Leave, &Place)> {
+    fn leave(&mut self, pod: &Pod, now: Moment) -> Option<(Leave, &Place)> {
         // Who has ended or is on its way out need not be told, and a mirror pod is its kubelet's.
         if pod.is_terminal() || pod.is_terminating() || pod.is_mirror {
             return None;
         }
         let place = self.places.get(&pod.node)?;
-        Some((place.tainted.leave(&pod.tolerations, pod.since.min(now))?, place))
+        let arrived = if pod.since > now {
+            // Bounded by something that stands still, or it would never be due.
+            *self.ahead.entry(PodId::of(pod)).or_insert(now)
+        } else {
+            self.ahead.get(&PodId::of(pod)).map_or(pod.since, |first| pod.since.min(*first))
+        };
+        Some((place.tainted.leave(&pod.tolerations, arrived)?, place))
     }
 
     /// The place of somebody who was let go is free again.
@@ -278,7 +295,7 @@ impl TaintEvictionController {
         };
         let by = map.freeze.by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
         let (reason, action, text) = if is_frozen {
-            ("EvictionsFrozen", "Freeze", format!("Evictions are frozen{by}: {}", map.freeze.reason))
+            (FROZEN_REASON, "Freeze", format!("Evictions are frozen{by}: {}", map.freeze.reason))
         } else {
             ("EvictionsUnfrozen", "Unfreeze", "Evictions go on".to_owned())
         };
@@ -313,7 +330,7 @@ impl TaintEvictionController {
             }
             (None, None) => return,
         }
-        self.marshal.freeze(after.map(|map| map.freeze.clone()));
+        self.freeze = after.map(|map| map.freeze.clone());
         self.metrics.evictions_frozen(after.is_some());
         self.told.1 = true;
         due.mark(&subject_of_freeze());
@@ -361,6 +378,10 @@ impl Controller for TaintEvictionController {
     }
 
     fn advance(&mut self, now: Moment, world: &World, due: &mut Due) {
+        // A stop that cannot be seen may well have been said.
+        let blind = || Freeze { reason: BLIND_REASON.into(), by: None, since: None };
+        let is_blind = !world.is_followed(Kind::Freeze);
+        self.marshal.freeze(self.freeze.clone().or_else(|| is_blind.then(blind)));
         for name in std::mem::take(&mut self.changed) {
             self.look_at(&name, world, now, due);
         }

@@ -609,3 +609,27 @@ fn the_delay_is_counted_from_the_moment_a_pod_was_due() {
     let sum = "taint_eviction_controller_pod_deletion_duration_seconds_sum 20.0";
     assert!(text.contains(sum), "{text}");
 }
+
+#[test]
+fn nobody_leaves_while_it_cannot_be_seen_whether_somebody_has_said_stop() {
+    let mut stage = armed(10);
+    stage.world.hear(crate::world::Told::Lost(Kind::Freeze));
+    assert_eq!(stage.after_seconds(60), NOTHING);
+    stage.world.hear(crate::world::Told::Followed(Kind::Freeze));
+    assert_eq!(stage.settle(), BOTH);
+}
+
+#[test]
+fn a_pod_that_says_it_came_in_the_future_counts_from_when_it_was_first_judged() {
+    let mut stage = scene();
+    let taint = taint(&stage, KEY);
+    put_node(&mut stage, json!([taint]));
+    let mut ahead = pod(tolerates(Some(5)));
+    ahead["status"]["conditions"] =
+        json!([{"type": "PodScheduled", "status": "True", "lastTransitionTime": "2090-01-01T00:00:00Z"}]);
+    stage.put(Kind::Pod, ahead);
+    assert_eq!(stage.settle(), NOTHING);
+    assert_eq!(stage.after_seconds(4), NOTHING);
+    assert_eq!(stage.after_seconds(1), BOTH);
+    assert!(stage.controller.ahead.is_empty(), "nothing is kept of who is gone");
+}
