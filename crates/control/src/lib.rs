@@ -1,4 +1,4 @@
-//! Making it so: the fleet controllers.
+//! Making it so: the controllers of fleets and nodes.
 //!
 //! Owns the way from what an API server holds to what it should hold: watch, model, decide, act. It decides nothing
 //! itself (that is the engine's work) and knows nothing of the server behind the client: the hub in this process and a
