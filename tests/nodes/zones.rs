@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use berth_tests::caller::condition;
 use futures::future::join_all;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
@@ -9,9 +10,11 @@ use serde_json::Value;
 use crate::{
     countdown::reaches,
     ground::{BRISK, Duty, Turn, grounds},
-    health::{SILENT, since},
+    health::{SILENT, UNREACHABLE, since},
     kubelet::{Kubelet, in_zone},
+    pod::Pod,
     scene::{Scene, taints_of},
+    taint::seconds,
 };
 
 /// Nodes of one zone, well.
@@ -164,5 +167,24 @@ grounds! {
             let is_anew = |node: &Value| taints_of(node) == SILENT && since(node) > since(&before);
             scene.node_is("z0", "given up anew", is_anew).await;
         }
+    }
+
+    /// Everything falls silent at once, and armed evictions are to be held then: nobody leaves, though its time has come,
+    /// until somebody is back; then who still has to go goes.
+    ours turn async fn armed_evictions_are_held_while_everything_is_down(turn: &mut Turn<'_>) {
+        let flags: Vec<&str> = BRISK.iter().copied().chain(["--when-all-zones-down=hold"]).collect();
+        let Some(_controllers) = turn.run("held", Duty::Lifecycle, &flags).await else { return };
+        let scene = &turn.scene;
+        let mut kubelets = zone(scene, "z", 2).await;
+        // Armed for longer than it takes to notice that the rest is gone.
+        scene.pod(Pod::named("p").on("z0").tolerating([seconds(UNREACHABLE, 12)])).await;
+        kubelets.remove(0).falls_silent();
+        let gone = since(&scene.carries("z0", &SILENT).await);
+        kubelets.remove(0).falls_silent();
+        scene.node_is("z1", "being unknown", |node| condition(node, "Ready")["status"] == "Unknown").await;
+        reaches(gone + SignedDuration::from_secs(16)).await;
+        scene.stay(&["p"]);
+        let _back = Kubelet::take(scene, "z1").await;
+        scene.leaves("p").await;
     }
 }

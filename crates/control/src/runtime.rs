@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use berth_engine::Moment;
+use berth_engine::evict::Freeze;
 use berth_engine::model::ObjectKey;
 use berth_engine::node::LifecyclePolicy;
 use kube::Client;
@@ -133,6 +134,7 @@ pub async fn run(client: Client, options: Options, stop: CancellationToken) {
         turned: Instant::now(),
         first: 0,
         is_behind: false,
+        stop: None,
     };
     Box::pin(the_loop.run(stop)).await;
     // What was written is told, as long as that does not keep anybody waiting.
@@ -242,6 +244,8 @@ struct Loop {
     first: usize,
     /// Whether the last turn ended before everything was decided.
     is_behind: bool,
+    /// What keeps everybody from being evicted.
+    stop: Option<Freeze>,
 }
 
 /// A job under way.
@@ -358,12 +362,26 @@ impl Loop {
         question(sight.ok_or(Unanswered::NotSeen));
     }
 
+    /// Tells every controller what another knows that nobody should be evicted for. Says whether that is news.
+    fn heed(&mut self) -> bool {
+        let stop = self.seats.iter().filter(|seat| seat.is_filled).find_map(|seat| seat.controller.stop());
+        if stop == self.stop {
+            return false;
+        }
+        self.stop = stop;
+        for seat in &mut self.seats {
+            seat.controller.heed(self.stop.as_ref());
+        }
+        true
+    }
+
     fn decide(&mut self, now: Moment) {
         self.is_behind = false;
         for seat in &mut self.seats {
             self.is_behind |= seat.controller.go_on(&mut seat.due);
         }
         let Some(term) = self.fence.term() else { return };
+        self.heed();
         let mut beyond = self.beyond();
         // Each is first in its turn, so that nobody always finds the time or the places taken.
         let count = self.seats.len();
@@ -416,6 +434,8 @@ impl Loop {
                 }
             }
         }
+        // What was judged just now may be why nobody should be evicted.
+        self.is_behind |= self.heed();
     }
 
     fn ended(&mut self, ended: Result<(tokio::task::Id, Result<(), WriteError>), tokio::task::JoinError>) {

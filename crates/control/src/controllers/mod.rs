@@ -17,6 +17,7 @@ mod taint_eviction;
 
 use std::sync::Arc;
 
+use berth_engine::evict::Freeze;
 use berth_engine::model::ObjectKey;
 use berth_engine::node::LifecyclePolicy;
 use berth_engine::{Model, Moment};
@@ -118,6 +119,14 @@ pub trait Controller: Send {
     /// The writes of a verdict on this subject are done, or the first that failed has ended them: what was expected of them
     /// counts no more, what the world has does.
     fn ended(&mut self, _subject: &ObjectKey, _ended: Ended, _now: Moment, _world: &World, _due: &mut Due) {}
+
+    /// What it knows that nobody should be evicted for, whoever evicts.
+    fn stop(&self) -> Option<Freeze> {
+        None
+    }
+
+    /// What another knows that nobody should be evicted for.
+    fn heed(&mut self, _stop: Option<&Freeze>) {}
 
     /// The fleet as it knows it, for questions; most controllers need no model of it.
     fn model(&mut self) -> Option<&mut Model> {

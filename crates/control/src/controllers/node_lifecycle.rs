@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use berth_api::core::{Node, Zone};
 use berth_engine::Moment;
+use berth_engine::evict::Freeze;
 use berth_engine::model::ObjectKey;
 use berth_engine::node::names::condition;
 use berth_engine::node::{Judgement, Lifecycle, LifecyclePolicy, Ready, Told, ZoneCounts};
@@ -45,6 +46,8 @@ pub struct NodeLifecycleController {
     removed: HashMap<Arc<str>, Arc<Node>>,
     /// The counts of the zones as they were told last.
     counted: Vec<(Zone, ZoneCounts)>,
+    /// Whether everything was down when somebody looked last.
+    is_all_down: bool,
 }
 
 impl NodeLifecycleController {
@@ -57,6 +60,7 @@ impl NodeLifecycleController {
             told: HashMap::new(),
             removed: HashMap::new(),
             counted: Vec::new(),
+            is_all_down: false,
         }
     }
 
@@ -162,10 +166,24 @@ impl Controller for NodeLifecycleController {
             due.mark(&subject(&node));
         }
         self.tell();
+        let is_all_down = self.lifecycle.zones().is_all_down();
+        if std::mem::replace(&mut self.is_all_down, is_all_down) != is_all_down {
+            if is_all_down {
+                tracing::warn!(
+                    "no node of any zone is ready, so it is not the nodes: no pod is made to leave by them"
+                );
+            } else {
+                tracing::info!("some nodes are ready again: nodes are judged as ever");
+            }
+        }
     }
 
     fn wake(&self) -> Option<Moment> {
         self.lifecycle.wake()
+    }
+
+    fn stop(&self) -> Option<Freeze> {
+        self.lifecycle.zones().freeze()
     }
 
     fn decide(&mut self, subject: &ObjectKey, world: &World, now: Moment) -> Verdict {

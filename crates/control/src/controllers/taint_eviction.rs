@@ -95,6 +95,8 @@ pub struct TaintEvictionController {
     ahead: HashMap<PodId, Moment>,
     /// What a person has said.
     freeze: Option<Freeze>,
+    /// What another controller has said.
+    stopped: Option<Freeze>,
     /// The freeze or its end, until it was told.
     news: Option<(Arc<FreezeMap>, bool)>,
     /// When it was told last how many wait, and whether that may have changed.
@@ -117,6 +119,7 @@ impl TaintEvictionController {
             begun: HashMap::new(),
             ahead: HashMap::new(),
             freeze: None,
+            stopped: None,
             news: None,
             told: (Moment::PAST, true),
         }
@@ -381,7 +384,8 @@ impl Controller for TaintEvictionController {
         // A stop that cannot be seen may well have been said.
         let blind = || Freeze { reason: BLIND_REASON.into(), by: None, since: None };
         let is_blind = !world.is_followed(Kind::Freeze);
-        self.marshal.freeze(self.freeze.clone().or_else(|| is_blind.then(blind)));
+        let stop = self.freeze.clone().or_else(|| self.stopped.clone()).or_else(|| is_blind.then(blind));
+        self.marshal.freeze(stop);
         for name in std::mem::take(&mut self.changed) {
             self.look_at(&name, world, now, due);
         }
@@ -413,6 +417,14 @@ impl Controller for TaintEvictionController {
     fn wake(&self) -> Option<Moment> {
         let (told, may_differ) = self.told;
         self.marshal.wake().into_iter().chain(may_differ.then(|| told.plus(TELL_EVERY))).min()
+    }
+
+    fn heed(&mut self, stop: Option<&Freeze>) {
+        match stop {
+            Some(stop) => tracing::warn!(reason = %stop.reason, "evictions are held"),
+            None => tracing::info!("evictions are held no more"),
+        }
+        self.stopped = stop.cloned();
     }
 
     fn decide(&mut self, subject: &ObjectKey, world: &World, now: Moment) -> Verdict {

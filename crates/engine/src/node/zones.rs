@@ -37,7 +37,7 @@ pub enum WhenAllDown {
     #[default]
     Untaint,
     /// Nothing is changed: the taints stay, with their times, and pods are not told that they are not ready. Whoever evicts
-    /// must hold what is armed; [`Zones::freeze`] is the stop to give to its [`Marshal`](crate::evict::Marshal).
+    /// holds what is armed: [`Zones::freeze`] is the stop that its [`Marshal`](crate::evict::Marshal) is given.
     Hold,
 }
 

@@ -633,3 +633,13 @@ fn a_pod_that_says_it_came_in_the_future_counts_from_when_it_was_first_judged() 
     assert_eq!(stage.after_seconds(1), BOTH);
     assert!(stage.controller.ahead.is_empty(), "nothing is kept of who is gone");
 }
+
+#[test]
+fn nobody_leaves_while_another_controller_says_stop() {
+    let mut stage = armed(10);
+    let stop = Freeze { reason: "it is not the nodes".into(), by: None, since: None };
+    stage.controller.heed(Some(&stop));
+    assert_eq!(stage.after_seconds(60), NOTHING);
+    stage.controller.heed(None);
+    assert_eq!(stage.settle(), BOTH);
+}
