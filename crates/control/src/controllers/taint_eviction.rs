@@ -420,9 +420,10 @@ impl Controller for TaintEvictionController {
     }
 
     fn heed(&mut self, stop: Option<&Freeze>) {
-        match stop {
-            Some(stop) => tracing::warn!(reason = %stop.reason, "evictions are held"),
-            None => tracing::info!("evictions are held no more"),
+        if let Some(stop) = stop {
+            tracing::warn!(reason = %stop.reason, "evictions are held");
+        } else {
+            tracing::info!("evictions are held no more");
         }
         self.stopped = stop.cloned();
     }
