@@ -150,7 +150,7 @@ impl Controllers {
         });
         let reached = health.check("server");
         reached.fail(format!("waiting for {server}"));
-        let discovery = discover(&client, &server, Wanted::by(&list));
+        let discovery = discover(&client, &server, WantedBy::of(&list));
         let Some(dialect) = stop.run_until_cancelled(discovery).await else {
             return Ok(());
         };
@@ -218,39 +218,39 @@ pub(crate) async fn filled(health: &Health) {
 
 /// Which of the controllers need the definitions of our kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wanted {
+pub(crate) enum WantedBy {
     /// None.
-    ByNobody,
+    Nobody,
     /// Some, and the others have work without them.
-    BySome,
+    Some,
     /// All.
-    ByAll,
+    All,
 }
 
-impl Wanted {
+impl WantedBy {
     /// By the controllers of a list.
-    pub(crate) fn by(list: &ControllerList) -> Self {
+    pub(crate) fn of(list: &ControllerList) -> Self {
         let needing = list.enabled().filter(|name| name.needs_definitions()).count();
         match (needing, list.enabled().count()) {
-            (0, _) => Self::ByNobody,
-            (needing, all) if needing == all => Self::ByAll,
-            _ => Self::BySome,
+            (0, _) => Self::Nobody,
+            (needing, all) if needing == all => Self::All,
+            _ => Self::Some,
         }
     }
 }
 
 /// Waits until the server answers and, where nobody has anything to do without them, serves our kinds, and learns in which
 /// form. What is in the way is told once.
-pub(crate) async fn discover(client: &Client, server: &str, definitions: Wanted) -> Dialect {
+pub(crate) async fn discover(client: &Client, server: &str, definitions: WantedBy) -> Dialect {
     let (mut wait, longest) = WAIT;
     let mut told = None;
     loop {
         let found = match definitions {
-            Wanted::ByNobody => client.apiserver_version().await.map(|_| Dialect::OURS),
-            Wanted::BySome | Wanted::ByAll => Dialect::discover(client).await,
+            WantedBy::Nobody => client.apiserver_version().await.map(|_| Dialect::OURS),
+            WantedBy::Some | WantedBy::All => Dialect::discover(client).await,
         };
         match found {
-            Err(kube::Error::Api(status)) if status.code == 404 && definitions == Wanted::BySome => {
+            Err(kube::Error::Api(status)) if status.code == 404 && definitions == WantedBy::Some => {
                 let trouble = trouble(&kube::Error::Api(status), server);
                 tracing::warn!("{trouble}; the controllers that need them wait, the others do not");
                 // What the least of them would keep; what they have room for is looked at again later.
@@ -342,16 +342,16 @@ mod tests {
 
     #[test]
     fn who_needs_definitions_is_known_by_the_list() {
-        let wanted = |list: &str| Wanted::by(&list.parse().unwrap());
-        assert_eq!(wanted("taint-eviction-controller,node-lifecycle-controller"), Wanted::ByNobody);
-        assert_eq!(wanted("placement-controller,taint-eviction-controller"), Wanted::BySome);
-        assert_eq!(wanted("*"), Wanted::ByAll);
+        let wanted = |list: &str| WantedBy::of(&list.parse().unwrap());
+        assert_eq!(wanted("taint-eviction-controller,node-lifecycle-controller"), WantedBy::Nobody);
+        assert_eq!(wanted("placement-controller,taint-eviction-controller"), WantedBy::Some);
+        assert_eq!(wanted("*"), WantedBy::All);
     }
 
     #[tokio::test]
     async fn controllers_that_wait_for_definitions_keep_no_others_waiting() {
-        assert_eq!(discover(&bare(), "it", Wanted::BySome).await, Dialect::STOCK);
-        let waits = tokio::time::timeout(WAIT.0 * 2, discover(&bare(), "it", Wanted::ByAll)).await;
+        assert_eq!(discover(&bare(), "it", WantedBy::Some).await, Dialect::STOCK);
+        let waits = tokio::time::timeout(WAIT.0 * 2, discover(&bare(), "it", WantedBy::All)).await;
         assert!(waits.is_err(), "there is nothing to do without them");
     }
 }
