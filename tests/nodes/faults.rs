@@ -71,8 +71,8 @@ async fn bystanders(scene: &Scene) -> BTreeSet<(String, String)> {
 }
 
 grounds! {
-    /// Hundreds of evictions, during which the API server crashes, the controllers crash, and one write in four is refused, or
-    /// done without an answer: every pod that had to go is gone, by its UID, deleted once; no other was touched.
+    /// Hundreds of evictions, during which the API server crashes, the controllers crash, and one write in four is refused, lost on
+    /// its way to a plain 404, or done without an answer: every pod that had to go is gone, by its UID, deleted once; no other was touched.
     ///
     /// Upstream: node-defects "9".
     ours turn async fn every_pod_goes_once_whatever_fails(turn: &mut Turn<'_>) {
@@ -88,8 +88,10 @@ grounds! {
             let is_held = path.rsplit_once("/leaving").is_some_and(|(_, number)| {
                 number.trim_end_matches("/status").parse::<usize>().is_ok_and(|number| number < HELD)
             });
-            let outcomes = [Outcome::Refuse(409), Outcome::Refuse(429), Outcome::Refuse(500), Outcome::Lose];
-            *random.pick(if is_held { &outcomes[..3] } else { &outcomes })
+            let outcomes = [
+                Outcome::Refuse(409), Outcome::Refuse(429), Outcome::Refuse(500), Outcome::Stray, Outcome::Lose,
+            ];
+            *random.pick(if is_held { &outcomes[..4] } else { &outcomes })
         }).await;
         let contestant = turn.scene.contestant;
         // Slow enough for the crashes to fall into it.

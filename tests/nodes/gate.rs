@@ -25,6 +25,8 @@ pub(crate) enum Outcome {
     Pass,
     /// It is refused with that code, and the server never hears of it.
     Refuse(u16),
+    /// Somebody before the server says that he knows no such page, and the server never hears of it.
+    Stray,
     /// The server does it, and the answer is lost.
     Lose,
 }
@@ -120,6 +122,9 @@ impl Way {
         if let Outcome::Refuse(code) = outcome {
             return Ok(refusal(code));
         }
+        if outcome == Outcome::Stray {
+            return Ok(stray());
+        }
         let uid = serde_json::from_slice::<Value>(&body).ok();
         let uid = uid.and_then(|options| Some(options["preconditions"]["uid"].as_str()?.to_owned()));
         let mut onwards = Request::builder().method(parts.method.clone()).uri(&target);
@@ -167,4 +172,10 @@ fn refusal(code: u16) -> Response<Body> {
         response = response.header(header::RETRY_AFTER, "1");
     }
     response.body(Body::from(status.to_string().into_bytes())).expect("a constant answer")
+}
+
+/// What a load balancer says that has lost the way.
+fn stray() -> Response<Body> {
+    let response = Response::builder().status(404).header(header::CONTENT_TYPE, "text/plain; charset=utf-8");
+    response.body(Body::from(b"404 page not found\n".to_vec())).expect("a constant answer")
 }

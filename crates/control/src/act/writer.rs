@@ -28,6 +28,8 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The two kinds of patches.
 const MERGE: &str = "application/merge-patch+json";
 const STRATEGIC_MERGE: &str = "application/strategic-merge-patch+json";
+/// What an API server gives as its reason where there is no such object.
+const NOT_FOUND: &str = "NotFound";
 /// What an API server says where an object is not the one that was meant.
 const OTHER_UID: &str = "UID in precondition";
 
@@ -157,7 +159,7 @@ impl Writer {
                     .map_err(|source| WriteError::Unreadable { write: named(), source })?;
                 Ok(Some(Told::Answered(object)))
             }
-            (Ok(Err(kube::Error::Api(status))), Write::Delete(target)) if status.code == 404 => {
+            (Ok(Err(kube::Error::Api(status))), Write::Delete(target)) if is_missing(&status) => {
                 Ok(Some(deleted(target)))
             }
             (Ok(Err(kube::Error::Api(status))), Write::Delete(target)) if is_another(&status) => {
@@ -167,12 +169,12 @@ impl Writer {
             (
                 Ok(Err(kube::Error::Api(status))),
                 Write::Patch { target, .. } | Write::Strategic { target, .. },
-            ) if status.code == 404 => {
+            ) if is_missing(&status) => {
                 // It is gone, whether or not the watch has told us: what is decided next must know.
                 let _ = self.told.send(deleted(target)).await;
                 Err(WriteError::Stale { write: named(), message: status.message.clone() })
             }
-            (Ok(Err(kube::Error::Api(status))), _) if matches!(status.code, 404 | 409) => {
+            (Ok(Err(kube::Error::Api(status))), _) if is_missing(&status) || status.code == 409 => {
                 Err(WriteError::Stale { write: named(), message: status.message.clone() })
             }
             (Ok(Err(source)), _) => Err(WriteError::Refused { write: named(), source }),
@@ -193,8 +195,8 @@ impl Writer {
                 target.kind.read(&text).map_err(|source| WriteError::Unreadable { write: named(), source })?
             }
             // What was not there still is not.
-            Ok(Err(kube::Error::Api(status))) if status.code == 404 && target.uid.is_none() => return Ok(()),
-            Ok(Err(kube::Error::Api(status))) if status.code == 404 => {
+            Ok(Err(kube::Error::Api(status))) if is_missing(&status) && target.uid.is_none() => return Ok(()),
+            Ok(Err(kube::Error::Api(status))) if is_missing(&status) => {
                 let _ = self.told.send(deleted(target)).await;
                 return Err(WriteError::Stale { write: named(), message: status.message.clone() });
             }
@@ -281,6 +283,12 @@ struct EndingMetadata {
     deletion_timestamp: Option<IgnoredAny>,
     deletion_grace_period_seconds: Option<i64>,
     finalizers: Option<Vec<IgnoredAny>>,
+}
+
+/// Whether the API server says that there is no such object. Whoever stands before it says 404 as well, when it has lost the way;
+/// then nothing is known of the object.
+fn is_missing(status: &kube::core::Status) -> bool {
+    status.code == 404 && status.reason == NOT_FOUND
 }
 
 /// Whether a deletion was refused because the object of that name has another identity.
@@ -417,8 +425,10 @@ mod tests {
     #[tokio::test]
     async fn a_pod_that_is_gone_or_another_needs_no_deletion_any_more() {
         let another = "Operation cannot be fulfilled on pods \"p\": Precondition failed: UID in precondition: u, UID in object meta: v";
-        for (code, message) in [(404, "not found"), (409, another)] {
-            let status = json!({"kind": "Status", "status": "Failure", "code": code, "message": message});
+        for (code, reason, message) in [(404, "NotFound", "not found"), (409, "Conflict", another)] {
+            let status = json!({
+                "kind": "Status", "status": "Failure", "code": code, "reason": reason, "message": message,
+            });
             let (writer, _, mut told) = writer(code, status);
             run(writer, vec![Write::Delete(pod())]).await.unwrap();
             assert!(matches!(told.recv().await, Some(Told::Deleted { uid, .. }) if uid == "u"), "{code}");
@@ -427,5 +437,30 @@ mod tests {
         let (writer, ..) = writer(409, status);
         let refused = run(writer, vec![Write::Delete(pod())]).await;
         assert!(matches!(refused, Err(WriteError::Stale { .. })), "any other conflict is one");
+    }
+
+    /// What a load balancer says that has lost the way does not end an object.
+    #[tokio::test]
+    async fn only_the_api_server_can_say_that_an_object_is_gone() {
+        let patch = json!({"status": {"phase": "Failed"}});
+        let unseen = Target::to_come(Kind::Pod, ObjectKey::new("n", "p"));
+        for answer in [
+            json!("404 page not found"),
+            json!({"error": "no such route", "code": 404}),
+            json!({"kind": "Status", "status": "Failure", "code": 404, "reason": "", "message": "lost"}),
+        ] {
+            for write in [
+                Write::Delete(pod()),
+                Write::Patch { target: pod(), subresource: None, patch: patch.clone() },
+                Write::Strategic { target: pod(), subresource: Some("status"), patch: patch.clone() },
+                Write::Unchanged(pod()),
+                Write::Unchanged(unseen.clone()),
+            ] {
+                let (writer, _, mut told) = writer(404, answer.clone());
+                let ended = run(writer, vec![write.clone()]).await;
+                assert!(matches!(ended, Err(WriteError::Refused { .. })), "{write}, {answer}: {ended:?}");
+                assert!(told.try_recv().is_err(), "{write}, {answer}");
+            }
+        }
     }
 }
