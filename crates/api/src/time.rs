@@ -1,6 +1,6 @@
 //! Reading of times that the schema allows and the time type cannot hold.
 //!
-//! Owns the lenient deserialiser of the optional time fields. `9999-12-31T23:59:59Z` is a valid date-time and a
+//! Owns the lenient deserialisers of the optional time fields. `9999-12-31T23:59:59Z` is a valid date-time and a
 //! popular spelling of "never", but lies past the last instant `jiff` can represent; one such object must
 //! not make a whole list unreadable, so it is read as that last instant.
 
@@ -10,13 +10,26 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde::{Deserialize, Deserializer, de::Error as _};
 
 /// Reads an optional RFC 3339 time; null and absent are the same.
-pub(crate) fn optional<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Time>, D::Error> {
+///
+/// # Errors
+/// If it is no such time.
+pub fn optional<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Time>, D::Error> {
     let Some(text) = Option::<String>::deserialize(deserializer)? else {
         return Ok(None);
     };
     parse(&text).map(|time| Some(Time(time))).ok_or_else(|| {
         D::Error::custom(format_args!("`{text:.64}` is not an RFC 3339 time such as 2024-05-01T12:00:00Z"))
     })
+}
+
+/// Reads an optional time as [`optional`] does, and a text that is no time as none: for what is only told, so that a careless
+/// word about an object does not hide the object.
+///
+/// # Errors
+/// If it is no text.
+pub fn told<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Time>, D::Error> {
+    let text = Option::<String>::deserialize(deserializer)?;
+    Ok(text.as_deref().and_then(parse).map(Time))
 }
 
 /// Parses an RFC 3339 time, reading what lies past the representable range as its last instant and ignoring

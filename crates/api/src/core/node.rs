@@ -42,8 +42,40 @@ pub struct NodeSpec {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct NodeStatus {
     /// Ready, under pressure, and whatever else is told of it.
-    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "conditions", skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<NodeCondition>,
+}
+
+/// A condition as it may be written: a time that cannot be held must not hide the node, and with it its taints.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Written {
+    #[serde(default, deserialize_with = "crate::time::told")]
+    last_heartbeat_time: Option<Time>,
+    #[serde(default, deserialize_with = "crate::time::told")]
+    last_transition_time: Option<Time>,
+    #[serde(default)]
+    message: Option<String>,
+    #[serde(default)]
+    reason: Option<String>,
+    #[serde(default, deserialize_with = "or_default")]
+    status: String,
+    #[serde(default, deserialize_with = "or_default", rename = "type")]
+    type_: String,
+}
+
+/// Reads conditions; null is none.
+fn conditions<'de, D: Deserializer<'de>>(source: D) -> Result<Vec<NodeCondition>, D::Error> {
+    let written: Vec<Written> = or_default(source)?;
+    let read = |written: Written| NodeCondition {
+        last_heartbeat_time: written.last_heartbeat_time,
+        last_transition_time: written.last_transition_time,
+        message: written.message,
+        reason: written.reason,
+        status: written.status,
+        type_: written.type_,
+    };
+    Ok(written.into_iter().map(read).collect())
 }
 
 /// A mark on a node that keeps pods away, or makes them leave, unless they tolerate it.
@@ -202,5 +234,27 @@ mod tests {
         assert_eq!(node(&both).zone().to_string(), "r/old");
         assert_eq!(node(&json!({"topology.kubernetes.io/zone": "z"})).zone().to_string(), "z");
         assert_eq!(node(&json!({})).zone(), Zone::default());
+    }
+
+    #[test]
+    fn no_time_in_a_condition_makes_a_node_unreadable() {
+        for (time, read) in [
+            ("2026-01-01T00:00:00Z", Some("2026-01-01T00:00:00Z".parse().unwrap())),
+            ("9999-12-31T23:59:59Z", Some(jiff::Timestamp::MAX)),
+            ("soon", None),
+        ] {
+            let condition = json!({
+                "type": "Ready", "status": "True", "reason": "KubeletReady", "message": "well",
+                "lastHeartbeatTime": time, "lastTransitionTime": time,
+            });
+            let node = json!({"metadata": {"name": "n"}, "status": {"conditions": [condition]}});
+            let node: Node = serde_json::from_value(node).unwrap();
+            let ready = node.condition("Ready").unwrap();
+            let texts = (&*ready.status, ready.reason.as_deref(), ready.message.as_deref());
+            assert_eq!(texts, ("True", Some("KubeletReady"), Some("well")));
+            for told in [&ready.last_heartbeat_time, &ready.last_transition_time] {
+                assert_eq!(told.as_ref().map(|time| time.0), read, "{time}");
+            }
+        }
     }
 }

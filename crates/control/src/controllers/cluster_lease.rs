@@ -3,6 +3,7 @@
 //! Owns the note of when a renewal from the future was first seen. When a lease ends and what follows is the engine's
 //! verdict; that a cluster is available again only its own agent says.
 
+use berth_api::core::Lease;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -12,7 +13,6 @@ use berth_engine::Moment;
 use berth_engine::condition::merged;
 use berth_engine::health::{LeaseVerdict, check_lease, clock_condition};
 use berth_engine::model::ObjectKey;
-use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, MicroTime};
 use serde_json::json;
 

@@ -3,13 +3,13 @@
 //! Owns the requests, their timeouts, the log and the dice. Decides nothing: whatever comes back goes to the elector, and
 //! whatever the elector then holds goes to the fence, before anything else happens.
 
+use berth_api::core::Lease;
 use std::future;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt as _;
-use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{Api, ObjectMeta, PostParams, WatchEvent, WatchParams};
 use kube::{Client, Error};

@@ -5,8 +5,9 @@
 
 use std::time::Duration;
 
+use berth_api::core::Lease;
 use jiff::Timestamp;
-use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use k8s_openapi::api::coordination::v1::LeaseSpec;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 
 /// Who holds a Lease, since when, and for how long without a word.

@@ -3,14 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
-use berth_api::core::Node;
+use berth_api::core::{Lease, Node};
 use berth_api::names::CLUSTER_LEASE;
 use berth_api::{
     AddOnPlacementScore, ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding, Placement,
     PlacementDecision,
 };
 use berth_engine::model::ObjectKey;
-use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
 use kube::Resource;

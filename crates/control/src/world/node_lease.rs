@@ -1,8 +1,8 @@
 //! What is kept of a node's lease: when its kubelet was heard of last.
 
 use berth_engine::Moment;
-use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde::Deserialize;
 
 use super::identity::{Identity, kept};
@@ -32,13 +32,31 @@ struct Wire {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Spec {
-    #[serde(default)]
-    renew_time: Option<Timestamp>,
+    #[serde(default, deserialize_with = "berth_api::time::told")]
+    renew_time: Option<Time>,
 }
 
 impl From<Wire> for NodeLease {
     fn from(Wire { metadata, spec }: Wire) -> Self {
-        let renewed = spec.and_then(|spec| spec.renew_time).map(Moment::from_timestamp);
+        let renewed = spec.and_then(|spec| spec.renew_time).map(|time| Moment::from_timestamp(time.0));
         Self { identity: metadata, renewed }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_time_makes_a_lease_unreadable() {
+        for (time, renewed) in [
+            ("2026-01-01T00:00:00.000042Z", "2026-01-01T00:00:00.000042Z".parse().ok()),
+            ("9999-12-31T23:59:59.000000Z", Some(jiff::Timestamp::MAX)),
+            ("soon", None),
+        ] {
+            let text = format!(r#"{{"metadata":{{"name":"n"}},"spec":{{"renewTime":"{time}"}}}}"#);
+            let lease: NodeLease = serde_json::from_str(&text).unwrap();
+            assert_eq!(lease.renewed, renewed.map(Moment::from_timestamp), "{time}");
+        }
     }
 }

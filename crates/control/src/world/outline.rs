@@ -121,7 +121,7 @@ fn text_length(json: &[u8]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use berth_api::Placement;
-    use k8s_openapi::api::coordination::v1::Lease;
+    use berth_api::core::Lease;
     use proptest::prelude::*;
     use serde_json::{Value, json};
 
@@ -198,5 +198,14 @@ mod tests {
     fn what_is_escaped_is_a_name_all_the_same() {
         let outline: Outline<'_> = serde_json::from_str(r#"{"metadata":{"name":"a\u0062"}}"#).unwrap();
         assert_eq!(outline.key(), Some(ObjectKey::new("", "ab")));
+    }
+
+    #[test]
+    fn a_lease_that_is_renewed_past_the_calendar_is_read() {
+        let text = r#"{"metadata":{"name":"l"},"spec":{"renewTime":"9999-12-31T23:59:59.000000Z"}}"#;
+        let lease: crate::world::Object = Kind::Lease.read(text).unwrap();
+        let crate::world::Object::Lease(lease) = lease else { panic!("{lease:?}") };
+        let renewed = lease.spec.as_ref().unwrap().renew_time.as_ref().unwrap();
+        assert_eq!(renewed.0, jiff::Timestamp::MAX);
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use berth_engine::Moment;
 use berth_engine::model::ObjectKey;
 use berth_engine::taint::{NodeEffect, Operator, Toleration};
-use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde::{Deserialize, Deserializer};
 
 use super::identity::{Identity, kept};
@@ -151,10 +151,10 @@ struct Metadata<'j> {
     resource_version: Cow<'j, str>,
     #[serde(default)]
     generation: Option<i64>,
-    #[serde(default)]
-    creation_timestamp: Option<Timestamp>,
-    #[serde(default)]
-    deletion_timestamp: Option<Timestamp>,
+    #[serde(default, deserialize_with = "berth_api::time::optional")]
+    creation_timestamp: Option<Time>,
+    #[serde(default, deserialize_with = "berth_api::time::optional")]
+    deletion_timestamp: Option<Time>,
     #[serde(borrow, default)]
     labels: Option<Pairs<'j>>,
     #[serde(borrow, default)]
@@ -222,8 +222,8 @@ struct Told<'j> {
     status: Cow<'j, str>,
     #[serde(borrow, default)]
     reason: Cow<'j, str>,
-    #[serde(default)]
-    last_transition_time: Option<Timestamp>,
+    #[serde(default, deserialize_with = "berth_api::time::told")]
+    last_transition_time: Option<Time>,
 }
 
 impl From<Wire<'_>> for Pod {
@@ -232,7 +232,10 @@ impl From<Wire<'_>> for Pod {
         let conditions = status.conditions.unwrap_or_default();
         let told = |what: &str| conditions.iter().find(|told| told.what == what);
         let bound = told("PodScheduled").filter(|told| told.status == "True");
-        let since = bound.and_then(|told| told.last_transition_time).or(metadata.creation_timestamp);
+        let since = bound
+            .and_then(|told| told.last_transition_time.as_ref())
+            .or(metadata.creation_timestamp.as_ref());
+        let moment = |time: &Time| Moment::from_timestamp(time.0);
         let disruption = told("DisruptionTarget")
             .filter(|told| told.status == "True")
             .map(|told| if told.reason == BY_TAINT { Disruption::ByTaint } else { Disruption::ByOther });
@@ -247,8 +250,8 @@ impl From<Wire<'_>> for Pod {
             },
             generation: metadata.generation.unwrap_or_default(),
             node: (&*spec.node_name).into(),
-            since: since.map_or(Moment::PAST, Moment::from_timestamp),
-            deletion: metadata.deletion_timestamp.map(Moment::from_timestamp),
+            since: since.map_or(Moment::PAST, moment),
+            deletion: metadata.deletion_timestamp.as_ref().map(moment),
             grace_seconds: spec.termination_grace_period_seconds,
             labels: labels.map(|(key, value)| ((&*key).into(), (&*value).into())).collect(),
             tolerations: spec.tolerations.into_iter().flatten().map(Toleration::from).collect(),
@@ -339,5 +342,23 @@ mod tests {
             read(&json!({"metadata": {"name": "p", "ownerReferences": null}, "spec": {"tolerations": null}}));
         assert_eq!((&*pod.node, pod.ready, pod.uid()), ("", None, None));
         assert_eq!((pod.since, pod.tolerations.len()), (Moment::PAST, 0));
+    }
+
+    #[test]
+    fn no_time_in_a_condition_makes_a_pod_unreadable() {
+        for (time, since) in [
+            ("9999-12-31T23:59:59Z", Moment::from_timestamp(jiff::Timestamp::MAX).to_string()),
+            ("soon", "2026-01-01T00:00:00Z".to_owned()),
+        ] {
+            let pod = read(&json!({
+                "metadata": {
+                    "name": "p", "creationTimestamp": "2026-01-01T00:00:00Z",
+                    "deletionTimestamp": "9999-12-31T23:59:59Z",
+                },
+                "status": {"conditions": [{"type": "PodScheduled", "status": "True", "lastTransitionTime": time}]},
+            }));
+            assert_eq!(pod.since.to_string(), since, "{time}");
+            assert!(pod.is_terminating());
+        }
     }
 }

@@ -4,8 +4,8 @@
 //! they are a whole grace apart, deadlines counted on one clock mean nothing on the other.
 
 use berth_api::ManagedCluster;
+use berth_api::core::Lease;
 use berth_api::names::{annotation, condition, reason};
-use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use super::lease::{conditions, lease_grace_seconds, lease_written};

@@ -14,10 +14,11 @@
 
 use std::collections::BTreeMap;
 
+use berth_api::core::Lease;
 use berth_api::managed_cluster::LEASE_DURATION_DEFAULT_SECONDS;
 use berth_api::names::{CLUSTER_LEASE, condition, label, reason};
 use berth_api::{ManagedCluster, ManagedClusterStatus};
-use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use k8s_openapi::api::coordination::v1::LeaseSpec;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, MicroTime, ObjectMeta};
 
 use crate::condition::{Status, Wanted};

@@ -250,3 +250,24 @@ async fn an_election_that_would_not_be_safe_is_not_held() {
 fn jitter_is_a_part_of_one() {
     assert!((0..1000).map(|_| jitter()).all(|jitter| (0.0..1.0).contains(&jitter)));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_is_dated_past_the_calendar_is_held_and_taken_over_like_any_other() {
+    let server = Server::new();
+    let mut one = candidate(&server, "one");
+    one.until(true).await;
+    let never = |lease: &mut serde_json::Value| {
+        lease["spec"]["acquireTime"] = json!("9999-12-31T23:59:59.000000Z");
+        lease["spec"]["renewTime"] = json!("9999-12-31T23:59:59.000000Z");
+    };
+    server.edit(never);
+    for _ in 0..60 {
+        sleep(SECOND).await;
+        assert!(one.fence.holds(), "its holder goes on");
+    }
+    one.task.abort();
+    server.edit(never);
+    let mut two = candidate(&server, "two");
+    assert!(two.until(true).await < 20 * SECOND, "who is dead is followed");
+    two.stop().await;
+}
