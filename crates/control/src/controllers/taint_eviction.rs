@@ -97,6 +97,9 @@ pub struct TaintEvictionController {
     freeze: Option<Freeze>,
     /// What another controller has said.
     stopped: Option<Freeze>,
+    /// Those that would leave a node whose latest state cannot be read, by that node: its taints may have gone, so they are
+    /// judged when it is read again.
+    held: HashMap<Arc<str>, HashSet<PodId>>,
     /// The freeze or its end, until it was told.
     news: Option<(Arc<FreezeMap>, bool)>,
     /// When it was told last how many wait, and whether that may have changed.
@@ -120,6 +123,7 @@ impl TaintEvictionController {
             ahead: HashMap::new(),
             freeze: None,
             stopped: None,
+            held: HashMap::new(),
             news: None,
             told: (Moment::PAST, true),
         }
@@ -132,6 +136,7 @@ impl TaintEvictionController {
             let id = PodId::of(gone);
             self.marshal.withdraw(&id);
             self.ahead.remove(&id);
+            self.unhold(&gone.node, &id);
             // A write that is under way ends by itself.
             if self.begun.get(&id.key).is_none_or(|begun| begun.id != id) {
                 self.release(&id);
@@ -216,17 +221,35 @@ impl TaintEvictionController {
         self.going.remove(id).is_some()
     }
 
-    fn decide_pod(&mut self, pod: &Arc<Pod>, now: Moment) -> Verdict {
+    /// Somebody is not held any more; says whether it was.
+    fn unhold(&mut self, node: &Arc<str>, id: &PodId) -> bool {
+        let Some(held) = self.held.get_mut(node) else { return false };
+        let was_held = held.remove(id);
+        if held.is_empty() {
+            self.held.remove(node);
+        }
+        was_held
+    }
+
+    fn decide_pod(&mut self, pod: &Arc<Pod>, world: &World, now: Moment) -> Verdict {
         let id = PodId::of(pod);
+        let was_held = self.unhold(&pod.node, &id);
         let Some((Leave { at, .. }, place)) = self.leave(pod, now) else {
             let has_waited = self.marshal.withdraw(&id);
             let was_going = self.release(&id);
             // Of somebody else's deletion others tell.
-            let is_cancelled = (has_waited || was_going) && !pod.is_terminating() && !pod.is_terminal();
+            let is_cancelled =
+                (has_waited || was_going || was_held) && !pod.is_terminating() && !pod.is_terminal();
             let notes = is_cancelled.then(|| note(pod, "CancelEviction", "Cancelling deletion of Pod"));
             return Verdict { notes: notes.into_iter().collect(), outcome: "stays", ..Verdict::default() };
         };
         let route = Arc::clone(&place.route);
+        if at <= now && !world.nodes.is_readable(&subject_of_node(&pod.node)) {
+            self.marshal.withdraw(&id);
+            self.release(&id);
+            self.held.entry(Arc::clone(&pod.node)).or_default().insert(id);
+            return Verdict { is_waiting: true, outcome: "waits", ..Verdict::default() };
+        }
         let going = self.going.get(&id).copied().filter(|_| at <= now && self.marshal.frozen().is_none());
         let Some(is_marked) = going else {
             self.release(&id);
@@ -389,6 +412,10 @@ impl Controller for TaintEvictionController {
         for name in std::mem::take(&mut self.changed) {
             self.look_at(&name, world, now, due);
         }
+        let read = self.held.iter().filter(|(node, _)| world.nodes.is_readable(&subject_of_node(node)));
+        for id in read.flat_map(|(_, held)| held) {
+            due.mark(&id.key);
+        }
         for (name, zone) in self.map.changes() {
             let domain = Domain::Zone(name);
             match zone {
@@ -438,7 +465,7 @@ impl Controller for TaintEvictionController {
         }
         self.told.1 = true;
         match world.pods.get(subject) {
-            Some(pod) => self.decide_pod(pod, now),
+            Some(pod) => self.decide_pod(pod, world, now),
             None => Verdict { outcome: "gone", ..Verdict::default() },
         }
     }

@@ -28,6 +28,8 @@ pub struct Store<K> {
     watched: Revision,
     /// Objects we deleted whose end the watch has not told of yet, by uid.
     deleted: HashMap<String, ObjectKey>,
+    /// Objects whose latest state could not be read: what is known of them is from before.
+    unreadable: HashSet<ObjectKey>,
     /// The list that is under way.
     listing: Option<Listing>,
     /// Whether the first list is complete.
@@ -51,6 +53,7 @@ impl<K> Default for Store<K> {
             objects: HashMap::new(),
             watched: 0,
             deleted: HashMap::new(),
+            unreadable: HashSet::new(),
             listing: None,
             is_filled: false,
             pool: Pool::default(),
@@ -87,6 +90,12 @@ impl<K: Known> Store<K> {
         self.is_filled
     }
 
+    /// Whether the latest that was told of this object could be read. If not, what is known of it is from before, and nothing
+    /// that cannot be undone should rest on it.
+    pub fn is_readable(&self, key: &ObjectKey) -> bool {
+        !self.unreadable.contains(key)
+    }
+
     /// A list begins: what it does not name is gone.
     pub(crate) fn begin_list(&mut self) {
         self.listing = Some(Listing::default());
@@ -114,6 +123,7 @@ impl<K: Known> Store<K> {
         self.is_filled = true;
         self.deleted.clear();
         let Some(Listing { named, .. }) = self.listing.take() else { return Vec::new() };
+        self.unreadable.retain(|key| named.contains(key));
         let gone: Vec<_> = self.objects.extract_if(|key, _| !named.contains(key)).collect();
         gone.into_iter().map(|(key, object)| (key, Some(object), None)).collect()
     }
@@ -122,6 +132,7 @@ impl<K: Known> Store<K> {
     pub(crate) fn seen(&mut self, object: K) -> Option<Turn<K>> {
         let key = object.key();
         let replaces = self.name(&key);
+        self.unreadable.remove(&key);
         self.watched = self.watched.max(object.revision());
         let is_deleted = object.uid().is_some_and(|uid| self.deleted.contains_key(uid));
         if is_deleted { None } else { self.put(&key, object, replaces) }
@@ -130,11 +141,13 @@ impl<K: Known> Store<K> {
     /// A list or the watch shows an object that cannot be read: it is there, and what was known of it stays.
     pub(crate) fn unreadable(&mut self, key: &ObjectKey) {
         self.name(key);
+        self.unreadable.insert(key.clone());
     }
 
     /// The watch shows the end of an object.
     pub(crate) fn ended(&mut self, end: &ObjectMeta) -> Option<Turn<K>> {
         let key = ObjectKey::of(end);
+        self.unreadable.remove(&key);
         self.watched = self.watched.max(revision(end));
         if let Some(uid) = &end.uid {
             self.deleted.remove(uid);
@@ -346,5 +359,29 @@ mod tests {
         store.unreadable(&key());
         assert_eq!(store.end_list().len(), 0);
         assert_eq!(revision_of(&store), Some(5), "what was known of it stays");
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_known_as_such_until_it_is_seen_or_ended() {
+        let mut store = Store::default();
+        store.seen(object("a", 5));
+        assert!(store.is_readable(&key()));
+        store.unreadable(&key());
+        assert!(!store.is_readable(&key()));
+        store.answered(object("a", 7));
+        assert!(!store.is_readable(&key()), "the answer may be from before");
+        assert!(store.seen(object("a", 7)).is_none());
+        assert!(store.is_readable(&key()));
+        store.unreadable(&key());
+        store.ended(&object("a", 9).metadata);
+        assert!(store.is_readable(&key()));
+        store.unreadable(&key());
+        store.begin_list();
+        store.unreadable(&key());
+        store.end_list();
+        assert!(!store.is_readable(&key()), "the list has named it");
+        store.begin_list();
+        store.end_list();
+        assert!(store.is_readable(&key()), "it is gone");
     }
 }

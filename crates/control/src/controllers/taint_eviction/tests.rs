@@ -643,3 +643,43 @@ fn nobody_leaves_while_another_controller_says_stop() {
     stage.controller.heed(None);
     assert_eq!(stage.settle(), BOTH);
 }
+
+fn unreadable(stage: &mut Scene) {
+    stage.world.hear(crate::world::Told::Unreadable(Kind::Node, ObjectKey::new("", "node")));
+}
+
+#[test]
+fn nobody_leaves_a_node_whose_latest_state_cannot_be_read() {
+    let mut stage = armed(60);
+    unreadable(&mut stage);
+    assert_eq!(stage.after_seconds(60), NOTHING, "its taint may have gone");
+    assert_eq!(stage.after_seconds(3600), NOTHING);
+    assert_eq!(notes(&stage), NOTHING);
+    put_node(&mut stage, json!([]));
+    assert_eq!(stage.settle(), NOTHING);
+    assert_eq!(notes(&stage), ["Cancelling deletion of Pod n/p"]);
+    assert_eq!(stage.after_seconds(3600), NOTHING);
+}
+
+#[test]
+fn who_was_held_leaves_when_the_node_is_read_and_has_its_taint_still() {
+    let mut stage = armed(60);
+    unreadable(&mut stage);
+    assert_eq!(stage.after_seconds(90), NOTHING);
+    let same = stage.get(Kind::Node, "", "node").unwrap().clone();
+    stage.put(Kind::Node, same);
+    assert_eq!(stage.settle(), BOTH);
+}
+
+#[test]
+fn a_node_that_becomes_unreadable_after_its_pod_was_told_why_holds_the_deletion() {
+    let mut stage = armed(60);
+    stage.refused = Some("delete".to_owned());
+    assert_eq!(stage.after_seconds(60), ["patch Pod n/p/status", "refused: delete Pod n/p"]);
+    stage.refused = None;
+    unreadable(&mut stage);
+    assert_eq!(stage.after_seconds(3600), NOTHING);
+    stage.remove(Kind::Pod, &key("p"));
+    assert_eq!(stage.settle(), NOTHING);
+    assert!(stage.controller.held.is_empty(), "who is gone is not remembered");
+}
