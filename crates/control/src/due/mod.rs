@@ -20,11 +20,21 @@ pub struct Due {
     /// To be decided, in the order in which they were touched.
     ready: VecDeque<ObjectKey>,
     queued: HashSet<ObjectKey>,
-    /// Subjects with a job under way, and whether they were touched meanwhile.
-    busy: HashMap<ObjectKey, bool>,
+    /// Subjects with a job under way, and what happened to them meanwhile.
+    busy: HashMap<ObjectKey, Meanwhile>,
     deadlines: Timers,
     retries: Timers,
     failures: HashMap<ObjectKey, u32>,
+}
+
+/// What happened to a subject while its job was under way. Only a change makes a job that failed worth trying at once: a
+/// timer would run out again with every try.
+#[derive(Clone, Copy, Debug, Default)]
+struct Meanwhile {
+    /// Its inputs changed.
+    changed: bool,
+    /// A timer of it ran out.
+    ran_out: bool,
 }
 
 /// How a job ended.
@@ -48,8 +58,8 @@ pub enum Ended {
 impl Due {
     /// The inputs of a subject changed.
     pub fn mark(&mut self, subject: &ObjectKey) {
-        if let Some(again) = self.busy.get_mut(subject) {
-            *again = true;
+        if let Some(meanwhile) = self.busy.get_mut(subject) {
+            meanwhile.changed = true;
         } else if !self.queued.contains(subject) {
             self.queued.insert(subject.clone());
             self.ready.push_back(subject.clone());
@@ -66,7 +76,7 @@ impl Due {
         for timers in [&mut self.deadlines, &mut self.retries] {
             while let Some(subject) = timers.pop(now) {
                 match self.busy.get_mut(&subject) {
-                    Some(again) => *again = true,
+                    Some(meanwhile) => meanwhile.ran_out = true,
                     None if self.queued.contains(&subject) => {}
                     None => {
                         self.queued.insert(subject.clone());
@@ -83,23 +93,27 @@ impl Due {
 
     /// A job of this subject is under way: it is not decided again before the job has ended.
     pub fn begin(&mut self, subject: &ObjectKey) {
-        self.busy.insert(subject.clone(), false);
+        self.busy.insert(subject.clone(), Meanwhile::default());
     }
 
     /// The job of this subject has ended.
     pub fn end(&mut self, subject: &ObjectKey, ended: Ended, now: Moment) {
-        let again = self.busy.remove(subject).unwrap_or_default();
-        match ended {
+        let Meanwhile { changed, ran_out } = self.busy.remove(subject).unwrap_or_default();
+        let again = match ended {
             Ended::Done => {
                 self.failures.remove(subject);
+                changed || ran_out
             }
             Ended::Failed { jitter } | Ended::Unanswered { jitter } => {
                 let failures = self.failures.entry(subject.clone()).or_default();
                 *failures = failures.saturating_add(1);
                 let wait = backoff(*failures, jitter);
                 self.retries.set(subject, Some(now.plus(wait)));
+                // The retry also stands for a deadline that nobody has noticed yet.
+                self.deadlines.expire(subject, now);
+                changed
             }
-        }
+        };
         if again {
             self.mark(subject);
         }
@@ -158,6 +172,13 @@ impl Timers {
         if let Some(at) = at {
             self.of.insert(subject.clone(), at);
             self.order.insert((at, subject.clone()));
+        }
+    }
+
+    /// Takes away the moment of a subject if it has come.
+    fn expire(&mut self, subject: &ObjectKey, now: Moment) {
+        if self.of.get(subject).is_some_and(|at| *at <= now) {
+            self.set(subject, None);
         }
     }
 
@@ -266,5 +287,59 @@ mod tests {
         due.end(&key("a"), Ended::Failed { jitter: 1.0 }, START);
         due.mark(&key("a"));
         assert_eq!(drain(&mut due, START), ["a"]);
+    }
+
+    #[test]
+    fn a_deadline_that_runs_out_during_a_job_that_fails_waits_for_the_retry() {
+        for ended in [Ended::Failed { jitter: 1.0 }, Ended::Unanswered { jitter: 1.0 }] {
+            for is_noticed in [true, false] {
+                let mut due = Due::default();
+                due.wake(&key("a"), Some(START));
+                due.begin(&key("a"));
+                if is_noticed {
+                    assert_eq!(drain(&mut due, START), [""; 0]);
+                }
+                due.end(&key("a"), ended, START);
+                assert_eq!(drain(&mut due, START), [""; 0], "{ended:?}, noticed: {is_noticed}");
+                let retry = START.plus(RETRY_FIRST);
+                assert_eq!((due.next(), drain(&mut due, retry)), (Some(retry), vec!["a".to_owned()]));
+            }
+        }
+    }
+
+    #[test]
+    fn a_deadline_that_runs_out_during_a_job_is_met_when_everything_was_written() {
+        for is_noticed in [true, false] {
+            let mut due = Due::default();
+            due.wake(&key("a"), Some(START));
+            due.begin(&key("a"));
+            if is_noticed {
+                assert_eq!(drain(&mut due, START), [""; 0]);
+            }
+            due.end(&key("a"), Ended::Done, START);
+            assert_eq!(drain(&mut due, START), ["a"], "noticed: {is_noticed}");
+        }
+    }
+
+    #[test]
+    fn a_change_during_a_job_that_fails_does_not_wait_although_a_deadline_ran_out_as_well() {
+        let mut due = Due::default();
+        due.wake(&key("a"), Some(START));
+        due.begin(&key("a"));
+        due.mark(&key("a"));
+        assert_eq!(drain(&mut due, START), [""; 0]);
+        due.end(&key("a"), Ended::Failed { jitter: 1.0 }, START);
+        assert_eq!(drain(&mut due, START), ["a"]);
+        assert_eq!(due.next(), None, "deciding takes the place of the retry");
+    }
+
+    #[test]
+    fn a_deadline_still_to_come_when_a_job_fails_is_met() {
+        let mut due = Due::default();
+        for _ in 0..20 {
+            due.end(&key("a"), Ended::Failed { jitter: 1.0 }, START);
+        }
+        due.wake(&key("a"), Some(START.plus_seconds(5)));
+        assert_eq!(drain(&mut due, START.plus_seconds(5)), ["a"], "time has changed the decision");
     }
 }
