@@ -5,8 +5,9 @@
 //! kubelet says.
 //!
 //! A node whose conditions are to be written is judged again by what comes back before anything else is done about it.
+//! Each pod of a silent node is a subject of its own, so one that cannot be told keeps nobody else waiting.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use berth_api::core::{Node, Zone};
@@ -26,8 +27,6 @@ use crate::rights::Need;
 use crate::serve::Metrics;
 use crate::world::{Change, Kind, NODE_LEASES, Object, Pod, Truth, World};
 
-/// Pods of one node that are told at a time: their node may be back before all are.
-const PODS_AT_ONCE: usize = 32;
 /// Who says so in events, as Kubernetes has it.
 const REPORTER: &str = "node-controller";
 /// Where the API takes events about objects without a namespace.
@@ -40,14 +39,24 @@ pub struct NodeLifecycleController {
     lifecycle: Lifecycle,
     metrics: Arc<Metrics>,
     pods: PodsByNode,
-    /// Which pods of silent nodes have been told.
-    told: HashMap<Arc<str>, Told<Arc<str>>>,
+    /// The nodes that have been judged while their Ready condition is Unknown.
+    silent: HashMap<Arc<str>, Silent>,
+    /// Silent nodes whose pods are to be looked at.
+    telling: VecDeque<Arc<str>>,
     /// Nodes we have judged that are no more, by their identity.
     removed: HashMap<Arc<str>, Arc<Node>>,
     /// The counts of the zones as they were told last.
     counted: Vec<(Zone, ZoneCounts)>,
     /// Whether everything was down when somebody looked last.
     is_all_down: bool,
+}
+
+/// A node in its silence.
+#[derive(Debug, Default)]
+struct Silent {
+    told: Told<Arc<str>>,
+    /// Whether its pods are told at present, and have been marked for it.
+    tells: bool,
 }
 
 impl NodeLifecycleController {
@@ -57,7 +66,8 @@ impl NodeLifecycleController {
             lifecycle: Lifecycle::new(policy),
             metrics,
             pods: PodsByNode::default(),
-            told: HashMap::new(),
+            silent: HashMap::new(),
+            telling: VecDeque::new(),
             removed: HashMap::new(),
             counted: Vec::new(),
             is_all_down: false,
@@ -74,43 +84,75 @@ impl NodeLifecycleController {
                 self.removed.insert(Arc::clone(name), Arc::clone(before));
             }
             self.lifecycle.gone(name);
-            self.told.remove(name);
+            self.silent.remove(name);
             due.forget(&change.key);
         }
         if let Some(Object::Node(node)) = &change.after {
             self.lifecycle.seen(name, node);
+            if Ready::of(node) != Ready::Unknown {
+                self.silent.remove(name);
+            }
         }
         due.mark(&change.key);
     }
 
-    fn observe_pod(&mut self, change: &Change, world: &World, due: &mut Due) {
+    fn observe_pod(&mut self, change: &Change, due: &mut Due) {
         fn pod(object: Option<&Object>) -> Option<&Pod> {
             match object {
                 Some(Object::Pod(pod)) => Some(pod),
                 _ => None,
             }
         }
-        let after = pod(change.after.as_ref());
-        self.pods.change(pod(change.before.as_ref()), after);
-        // Only pods of silent nodes are any business of ours.
-        let Some(node) = after.filter(|pod| !pod.node.is_empty()).map(|pod| subject(&pod.node)) else {
-            return;
+        let (before, after) = (pod(change.before.as_ref()), pod(change.after.as_ref()));
+        self.pods.change(before, after);
+        let is_another = |before: &&Pod| {
+            after.is_none_or(|after| after.identity.uid != before.identity.uid || after.node != before.node)
         };
-        if world.nodes.get(&node).is_some_and(|node| Ready::of(node) == Ready::Unknown) {
-            due.mark(&node);
+        if let Some(gone) = before.filter(is_another) {
+            if let Some(silent) = self.silent.get_mut(&gone.node) {
+                silent.told.forget(&gone.identity.uid);
+            }
+            due.forget(&change.key);
+        }
+        // Only pods of silent nodes are any business of ours.
+        if after.is_some_and(|pod| self.silent.contains_key(&pod.node)) {
+            due.mark(&change.key);
         }
     }
 
-    /// The pods of a silent node that are to be told now, and whether there are more.
-    fn overdue_pods(&mut self, node: &Arc<str>, world: &World) -> (Vec<Arc<Pod>>, bool) {
-        let pods = self.pods.on(node).filter_map(|key| world.pods.get(key));
-        let readiness = pods.map(|pod| {
-            (Arc::clone(pod), Arc::clone(&pod.identity.uid), pod.ready.map(|ready| ready != Truth::False))
-        });
-        let mut overdue = self.told.entry(Arc::clone(node)).or_default().overdue(readiness);
-        let has_more = overdue.len() > PODS_AT_ONCE;
-        overdue.truncate(PODS_AT_ONCE);
-        (overdue, has_more)
+    /// Whether its pods are told is what a silent node was judged to; they are looked at when that begins.
+    fn judged_silent(&mut self, node: &Arc<str>, tells: bool) {
+        let silent = self.silent.entry(Arc::clone(node)).or_default();
+        if tells && !silent.tells {
+            self.telling.push_back(Arc::clone(node));
+        }
+        silent.tells = tells;
+    }
+
+    fn decide_pod(&mut self, subject: &ObjectKey, world: &World, now: Moment) -> Verdict {
+        let Some(pod) = world.pods.get(subject) else {
+            return Verdict { outcome: "gone", ..Verdict::default() };
+        };
+        let in_order = Verdict { outcome: "in-order", ..Verdict::default() };
+        // Of a node that has not been judged in this silence, all pods are looked at when it is.
+        let Some(silent) = self.silent.get_mut(&pod.node).filter(|silent| silent.tells) else {
+            return in_order;
+        };
+        let node = world.nodes.get(&self::subject(&pod.node));
+        if !node.is_some_and(|node| self.lifecycle.tells_pods(node)) {
+            // Everything went down since; the next judgement of the node begins it anew.
+            silent.tells = false;
+            return in_order;
+        }
+        if !silent.told.is_overdue(&pod.identity.uid, pod.ready.map(|ready| ready != Truth::False)) {
+            return in_order;
+        }
+        Verdict {
+            writes: vec![not_ready(pod, now)],
+            notes: vec![not_ready_note(pod)],
+            outcome: "told",
+            ..Verdict::default()
+        }
     }
 
     /// Tells how many nodes of each zone are ready, if that has changed.
@@ -155,7 +197,7 @@ impl Controller for NodeLifecycleController {
                     due.mark(&node);
                 }
             }
-            Kind::Pod => self.observe_pod(change, world, due),
+            Kind::Pod => self.observe_pod(change, due),
             _ => {}
         }
     }
@@ -164,6 +206,14 @@ impl Controller for NodeLifecycleController {
         let sees = [Kind::Node, Kind::NodeLease].iter().all(|kind| world.is_followed(*kind));
         for node in self.lifecycle.advance(now, sees) {
             due.mark(&subject(&node));
+        }
+        // One node's pods at a time, so that in a great outage no node waits for the pods of all others.
+        while !due.is_ready()
+            && let Some(node) = self.telling.pop_front()
+        {
+            for pod in self.pods.on(&node) {
+                due.mark(pod);
+            }
         }
         self.tell();
         let is_all_down = self.lifecycle.zones().is_all_down();
@@ -179,7 +229,7 @@ impl Controller for NodeLifecycleController {
     }
 
     fn wake(&self) -> Option<Moment> {
-        self.lifecycle.wake()
+        if self.telling.is_empty() { self.lifecycle.wake() } else { Some(Moment::PAST) }
     }
 
     fn stop(&self) -> Option<Freeze> {
@@ -187,6 +237,9 @@ impl Controller for NodeLifecycleController {
     }
 
     fn decide(&mut self, subject: &ObjectKey, world: &World, now: Moment) -> Verdict {
+        if !subject.namespace.is_empty() {
+            return self.decide_pod(subject, world, now);
+        }
         let removed = self.removed.remove(&subject.name).map(|node| removed_note(&node));
         let Some(node) = world.nodes.get(subject) else {
             return Verdict { notes: removed.into_iter().collect(), outcome: "gone", ..Verdict::default() };
@@ -220,20 +273,10 @@ impl Controller for NodeLifecycleController {
             });
             return verdict;
         }
-        let tells_pods = judged.tells_pods;
-        verdict.writes.extend(changes(node, judged));
-        if tells_pods {
-            let (pods, has_more) = self.overdue_pods(&subject.name, world);
-            for pod in pods {
-                verdict.writes.push(not_ready(&pod, now));
-                verdict.notes.push(not_ready_note(&pod));
-            }
-            if has_more {
-                verdict.wake = Some(now);
-            }
-        } else {
-            self.told.remove(&subject.name);
+        if Ready::of(node) == Ready::Unknown {
+            self.judged_silent(&subject.name, judged.tells_pods);
         }
+        verdict.writes.extend(changes(node, judged));
         verdict
     }
 
@@ -244,7 +287,7 @@ impl Controller for NodeLifecycleController {
     }
 }
 
-/// A node as a subject.
+/// A node as a subject: pods have a namespace.
 fn subject(node: &str) -> ObjectKey {
     ObjectKey::new("", node)
 }

@@ -191,12 +191,17 @@ impl Lifecycle {
             is_new,
             taints,
             labels: labels.into_iter().map(|(name, value)| (name, value.to_owned())).collect(),
-            tells_pods: ready == Ready::Unknown
-                && !(is_all_down && disruption.when_all_down == WhenAllDown::Hold),
+            tells_pods: self.tells_pods(node),
             used_turn: has_used_it,
             wake: barred_until.into_iter().chain((!is_silent).then_some(silent_from)).min(),
             ..Judgement::default()
         }
+    }
+
+    /// Whether the pods of this node are to be told that they are not ready, as things are.
+    pub fn tells_pods(&self, node: &Node) -> bool {
+        let is_held = self.zones.is_all_down() && self.policy.disruption.when_all_down == WhenAllDown::Hold;
+        Ready::of(node) == Ready::Unknown && !is_held
     }
 
     /// Whether this node has been judged.

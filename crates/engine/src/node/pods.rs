@@ -22,27 +22,22 @@ impl<U> Default for Told<U> {
 }
 
 impl<U: Clone + Eq + Hash> Told<U> {
-    /// Of the pods of a silent node, those that must be told; each comes with its identity, and whether it may be ready, if
-    /// it says anything of it.
-    pub fn overdue<P>(&mut self, pods: impl IntoIterator<Item = (P, U, Option<bool>)>) -> Vec<P> {
-        let mut overdue = Vec::new();
-        let mut there = HashSet::new();
-        for (pod, uid, ready) in pods {
-            match ready {
-                // One that never was ready serves nobody, and may be ready for the first time later.
-                None => {}
-                Some(false) => {
-                    there.insert(uid);
-                }
-                Some(true) if self.0.contains(&uid) => {
-                    there.insert(uid);
-                }
-                Some(true) => overdue.push(pod),
+    /// Whether a pod of the silent node must be told, which may be ready or not, if it says anything of it.
+    pub fn is_overdue(&mut self, uid: &U, ready: Option<bool>) -> bool {
+        match ready {
+            // One that never was ready serves nobody, and may be ready for the first time later.
+            None => false,
+            Some(false) => {
+                self.0.insert(uid.clone());
+                false
             }
+            Some(true) => !self.0.contains(uid),
         }
-        // Whoever is gone is forgotten, so that this stays as small as the node.
-        self.0 = there;
-        overdue
+    }
+
+    /// A pod is no more, or not on this node: so this stays as small as the node.
+    pub fn forget(&mut self, uid: &U) {
+        self.0.remove(uid);
     }
 }
 
@@ -51,7 +46,7 @@ mod tests {
     use super::*;
 
     fn overdue(told: &mut Told<u8>, pods: &[(u8, Option<bool>)]) -> Vec<u8> {
-        told.overdue(pods.iter().map(|(pod, ready)| (*pod, *pod, *ready)))
+        pods.iter().filter(|(pod, ready)| told.is_overdue(pod, *ready)).map(|(pod, _)| *pod).collect()
     }
 
     #[test]
@@ -70,5 +65,13 @@ mod tests {
         assert_eq!(overdue(&mut told, &[(1, Some(false))]), [0_u8; 0]);
         assert_eq!(overdue(&mut told, &[(1, Some(true))]), [0_u8; 0]);
         assert_eq!(overdue(&mut Told::default(), &[(1, Some(true))]), [1]);
+    }
+
+    #[test]
+    fn nothing_is_kept_of_a_pod_that_is_gone() {
+        let mut told = Told::default();
+        assert!(!told.is_overdue(&1, Some(false)));
+        told.forget(&1);
+        assert!(told.0.is_empty());
     }
 }

@@ -134,7 +134,7 @@ fn a_node_that_falls_silent_is_unknown_tainted_and_its_pods_are_told() {
     assert_eq!(pass(&mut stage, 49, &["n2"]), NOTHING);
     assert_eq!(
         pass(&mut stage, 1, &["n2"]),
-        ["patch Node /n1/status", "patch Node /n1", "patch Pod d/ready/status", "patch Node /n1"]
+        ["patch Node /n1/status", "patch Node /n1", "patch Node /n1", "patch Pod d/ready/status"]
     );
     assert_eq!(ready(&stage, "n1"), "Unknown");
     let told = condition_of(&stage, Kind::Node, ("", "n1"), "Ready");
@@ -234,26 +234,148 @@ fn a_pod_that_comes_late_to_a_silent_node_is_told_as_well() {
     assert_eq!(stage.settle(), NOTHING, "somebody who is there made it ready again");
 }
 
+/// How many of the pods `p00` to `p39` have been told.
+fn told_of_40(stage: &NodeStage) -> usize {
+    (0..40).filter(|index| pod_ready(stage, &format!("p{index:02}")) == "False").count()
+}
+
+/// Two nodes, and 40 ready pods on the first.
+fn forty() -> NodeStage {
+    let mut stage = two();
+    for index in 0..40 {
+        put_pod(&mut stage, &format!("p{index:02}"), "n1", "True");
+    }
+    stage
+}
+
 /// Kubernetes' own: `TestMonitorNodeHealthMarkPodsNotReadyRetry`.
 #[test]
 fn pods_are_told_until_all_have_been_also_by_a_new_process() {
-    let mut before = two();
-    for index in 0..40 {
-        put_pod(&mut before, &format!("p{index:02}"), "n1", "True");
-    }
+    let mut before = forty();
     before.refused = Some("patch Pod d/p35".to_owned());
     pass(&mut before, 50, &["n2"]);
-    let told = |stage: &NodeStage| {
-        (0..40).filter(|index| pod_ready(stage, &format!("p{index:02}")) == "False").count()
-    };
-    assert_eq!(told(&before), 35);
+    assert_eq!(told_of_40(&before), 39);
     let mut after = stage();
     after.now = before.now;
     for ((kind, _), object) in before.objects() {
         after.put(*kind, object.clone());
     }
     after.settle();
-    assert_eq!(told(&after), 40);
+    assert_eq!(told_of_40(&after), 40);
+}
+
+#[test]
+fn a_pod_that_cannot_be_told_keeps_nobody_else_waiting_and_is_tried_again_later_and_later() {
+    let mut stage = forty();
+    stage.refused = Some("patch Pod d/p05".to_owned());
+    let written = pass(&mut stage, 50, &["n2"]);
+    let tries = |written: &[String]| written.iter().filter(|line| line.starts_with("refused: ")).count();
+    assert_eq!((told_of_40(&stage), tries(&written)), (39, 1), "{written:?}");
+    assert_eq!(written.iter().filter(|line| line.starts_with("patch Pod")).count(), 39, "each is told once");
+
+    let mut waits = Vec::new();
+    for _ in 0..12 {
+        let next = stage.due.next().expect("it is tried again");
+        waits.push(stage.now.until(next));
+        stage.now = next;
+        renews(&mut stage, "n2");
+        assert_eq!(stage.settle(), ["refused: patch Pod d/p05/status"]);
+    }
+    assert!(
+        waits.is_sorted_by(|one, next| one < next || *one >= std::time::Duration::from_secs(30)),
+        "{waits:?}"
+    );
+    assert!(waits[11] >= std::time::Duration::from_secs(20), "{waits:?}");
+
+    stage.refused = None;
+    assert_eq!(pass(&mut stage, 31, &["n2"]), ["patch Pod d/p05/status"]);
+    let told = |pod: &str| stage.notes.iter().filter(|note| &*note.regarding.key.name == pod).count();
+    assert_eq!((told("p05"), told("p06")), (1, 1), "an event for each");
+}
+
+#[test]
+fn when_no_pod_can_be_told_each_is_tried_once_and_then_waits() {
+    let mut stage = forty();
+    stage.refused = Some("patch Pod".to_owned());
+    let written = pass(&mut stage, 50, &["n2"]);
+    assert_eq!(written.iter().filter(|line| line.starts_with("refused: ")).count(), 40);
+    assert_eq!(taints(&stage, "n1"), ["unreachable:NoSchedule", "unreachable:NoExecute"]);
+}
+
+#[test]
+fn in_a_new_silence_pods_are_told_again() {
+    let mut stage = forty();
+    stage.refused = Some("patch Pod d/p05".to_owned());
+    pass(&mut stage, 50, &["n2"]);
+    says(&mut stage, "n1", "True");
+    for index in 0..40 {
+        put_pod(&mut stage, &format!("p{index:02}"), "n1", "True");
+    }
+    let back = pass(&mut stage, 40, &["n1", "n2"]);
+    assert!(
+        back.iter().all(|line| line == "patch Node /n1"),
+        "nobody is told of a node that is back: {back:?}"
+    );
+    assert_eq!(told_of_40(&stage), 0);
+    stage.refused = None;
+    let written = pass(&mut stage, 60, &["n2"]);
+    assert_eq!(told_of_40(&stage), 40);
+    assert_eq!(written.iter().filter(|line| line.starts_with("patch Pod")).count(), 40);
+}
+
+#[test]
+fn a_silence_that_ends_and_begins_again_unnoticed_is_a_new_one() {
+    let mut stage = two();
+    put_pod(&mut stage, "p", "n1", "True");
+    pass(&mut stage, 50, &["n2"]);
+    let silent = stage.get(Kind::Node, "", "n1").unwrap().clone();
+    says(&mut stage, "n1", "True");
+    put_pod(&mut stage, "p", "n1", "True");
+    stage.put(Kind::Node, silent);
+    assert_eq!(stage.settle(), ["patch Pod d/p/status"]);
+}
+
+#[test]
+fn pods_are_told_when_not_everything_is_down_any_more_and_none_a_second_time() {
+    let disruption = DisruptionPolicy { when_all_down: WhenAllDown::Hold, ..DisruptionPolicy::default() };
+    let policy = LifecyclePolicy { disruption, ..LifecyclePolicy::default() };
+    let mut stage = Stage::new(NodeLifecycleController::new(policy, Arc::default()));
+    for name in ["n1", "n2"] {
+        says(&mut stage, name, "True");
+        renews(&mut stage, name);
+    }
+    put_pod(&mut stage, "early", "n1", "True");
+    stage.settle();
+    pass(&mut stage, 55, &["n2"]);
+    assert_eq!(pod_ready(&stage, "early"), "False");
+    put_pod(&mut stage, "early", "n1", "True");
+    pass(&mut stage, 60, &[]);
+    put_pod(&mut stage, "held", "n1", "True");
+    pass(&mut stage, 10, &[]);
+    assert_eq!(pod_ready(&stage, "held"), "True");
+    says(&mut stage, "n2", "True");
+    pass(&mut stage, 300, &["n2"]);
+    assert_eq!(ready(&stage, "n1"), "Unknown");
+    assert_eq!((pod_ready(&stage, "held"), pod_ready(&stage, "early")), ("False".into(), "True".into()));
+}
+
+#[test]
+fn what_is_remembered_of_pods_goes_with_them() {
+    let mut stage = two();
+    put_pod(&mut stage, "p", "n1", "True");
+    pass(&mut stage, 50, &["n2"]);
+    stage.remove(Kind::Pod, &ObjectKey::new("d", "p"));
+    put_pod(&mut stage, "p", "n1", "True");
+    assert_eq!(stage.settle(), ["patch Pod d/p/status"], "another pod by the same name");
+    stage.remove(Kind::Node, &ObjectKey::new("", "n1"));
+    put_pod(&mut stage, "q", "n1", "True");
+    stage.settle();
+    assert_eq!(
+        pod_ready(&stage, "q"),
+        "True",
+        "of a node that is not there nobody can say that it is silent"
+    );
+    assert!(stage.controller.silent.is_empty());
 }
 
 #[test]
