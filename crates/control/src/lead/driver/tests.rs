@@ -256,17 +256,17 @@ async fn a_lease_that_is_dated_past_the_calendar_is_held_and_taken_over_like_any
     let server = Server::new();
     let mut one = candidate(&server, "one");
     one.until(true).await;
-    let never = |lease: &mut serde_json::Value| {
-        lease["spec"]["acquireTime"] = json!("9999-12-31T23:59:59.000000Z");
-        lease["spec"]["renewTime"] = json!("9999-12-31T23:59:59.000000Z");
-    };
-    server.edit(never);
+    let never = json!("9999-12-31T23:59:59.000000Z");
+    server.edit(|lease| lease["spec"]["renewTime"] = never.clone());
     for _ in 0..60 {
         sleep(SECOND).await;
         assert!(one.fence.holds(), "its holder goes on");
     }
     one.task.abort();
-    server.edit(never);
+    server.edit(|lease| {
+        lease["spec"]["acquireTime"] = never.clone();
+        lease["spec"]["renewTime"] = never.clone();
+    });
     let mut two = candidate(&server, "two");
     assert!(two.until(true).await < 20 * SECOND, "who is dead is followed");
     two.stop().await;
