@@ -24,7 +24,8 @@ pub struct Leave {
 pub fn counted_from(added: Option<Moment>, node_created: Moment, first_seen: Moment) -> Moment {
     match added {
         None => first_seen,
-        Some(added) => added.max(node_created).min(first_seen),
+        // Objects hold whole seconds, and whoever wrote this one may have rounded up.
+        Some(added) => added.max(node_created).min(first_seen.to_whole_second()),
     }
 }
 
@@ -125,6 +126,13 @@ mod tests {
         assert_eq!(counted(Some(Moment::from_second(150))), Moment::from_second(150));
         assert_eq!(counted(Some(Moment::from_second(999))), seen, "a clock that runs ahead");
         assert_eq!(counted(Some(Moment::PAST)), created, "nobody was on the node before it was there");
+        let within = Moment::from_second(200).plus(std::time::Duration::from_millis(300));
+        let rounded = Moment::from_second(201);
+        assert_eq!(
+            counted_from(Some(rounded), created, within),
+            rounded,
+            "a second that was rounded up to is believed"
+        );
         let unseen = Moment::from_second(50);
         assert_eq!(counted_from(Some(created), created, unseen), unseen, "our own clock may run behind");
     }
