@@ -23,6 +23,7 @@ pub struct ClusterClaim {
 
 resource!(
     ClusterClaim,
+    group: crate::names::GROUP,
     version: "v1alpha1",
     plural: "clusterclaims",
     scope: ClusterResourceScope,

@@ -39,6 +39,7 @@ pub struct ManagedClusterSet {
 
 resource!(
     ManagedClusterSet,
+    group: crate::names::GROUP,
     version: "v1beta2",
     plural: "managedclustersets",
     scope: ClusterResourceScope,

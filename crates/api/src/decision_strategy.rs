@@ -64,7 +64,9 @@ pub struct DecisionGroupStatus {
 
 /// Reads a number or a percentage. The schema sets no bounds to the number; one that does not fit reads as the
 /// nearest that does, which means the same, since no fleet has two thousand million clusters.
-fn saturating<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<IntOrString>, D::Error> {
+pub(crate) fn saturating<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<IntOrString>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
     enum Written {

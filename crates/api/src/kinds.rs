@@ -9,9 +9,12 @@ use berth_schema::{Arena, NodeId, Schema};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
 
 use crate::{
-    AddOnPlacementScoreStatus, ClusterClaimSpec, ManagedClusterSetBindingSpec,
+    AddOnPlacementScoreStatus, ClusterClaimSpec, EvictionPolicySpec, ManagedClusterSetBindingSpec,
     ManagedClusterSetBindingStatus, ManagedClusterSetSpec, ManagedClusterSetStatus, ManagedClusterSpec,
-    ManagedClusterStatus, PlacementDecisionStatus, PlacementSpec, PlacementStatus, names::GROUP,
+    ManagedClusterStatus, PlacementDecisionStatus, PlacementSpec, PlacementStatus,
+    eviction_policy::status::EvictionPolicyStatus,
+    names::{BERTH_GROUP, GROUP},
+    replacement::{ReplacementPolicySpec, ReplacementPolicyStatus, ReplacementSpec, ReplacementStatus},
     schema::structural_schema,
 };
 
@@ -219,6 +222,74 @@ const KINDS: &[KindInfo] = &[
         columns: &[],
         description: "A statement a cluster makes about itself; it lives on the cluster and is reported to the hub.",
     },
+    KindInfo {
+        group: BERTH_GROUP,
+        kind: "EvictionPolicy",
+        plural: "evictionpolicies",
+        singular: "evictionpolicy",
+        short_names: &["evp"],
+        namespaced: false,
+        name_is_namespace: false,
+        status_subresource: true,
+        versions: &[stored("v1alpha1")],
+        columns: &[
+            column("Way", "string", ".spec.way"),
+            column("Dry Run", "boolean", ".spec.dryRun"),
+            column("Accepted", "string", r#".status.conditions[?(@.type=="Accepted")].status"#),
+            column("Matched", "integer", ".status.matched"),
+            column("Waiting", "integer", ".status.waiting"),
+            column("Held", "integer", ".status.held"),
+            column("Evicted", "integer", ".status.evicted"),
+            AGE,
+        ],
+        description: "Says how pods leave nodes with NoExecute taints: which pods, by what way, when, how fast, and who has a say \
+                      before. It is obeyed by Berth's taint-eviction-controller.",
+    },
+    KindInfo {
+        group: BERTH_GROUP,
+        kind: "ReplacementPolicy",
+        plural: "replacementpolicies",
+        singular: "replacementpolicy",
+        short_names: &["rpp"],
+        namespaced: true,
+        name_is_namespace: false,
+        status_subresource: true,
+        versions: &[stored("v1alpha1")],
+        columns: &[
+            column("Mode", "string", ".spec.mode"),
+            column("Accepted", "string", r#".status.conditions[?(@.type=="Accepted")].status"#),
+            column("Matched", "integer", ".status.counts.matched"),
+            column("Detected", "integer", ".status.counts.detected"),
+            column("Replacing", "integer", ".status.counts.replacing"),
+            column("In Flight", "integer", ".status.counts.inFlight"),
+            column("Blocked", "integer", ".status.counts.blocked"),
+            AGE,
+        ],
+        description: "Says when members of a stateful workload on ailing nodes are replaced, how many at once, and how. It is \
+                      obeyed by Berth's replacement-controller.",
+    },
+    KindInfo {
+        group: BERTH_GROUP,
+        kind: "Replacement",
+        plural: "replacements",
+        singular: "replacement",
+        short_names: &["rpl"],
+        namespaced: true,
+        name_is_namespace: false,
+        status_subresource: true,
+        versions: &[stored("v1alpha1")],
+        columns: &[
+            column("Policy", "string", ".spec.policy"),
+            column("Pod", "string", ".spec.target.name"),
+            column("Node", "string", ".spec.target.node"),
+            column("Phase", "string", ".status.phase"),
+            column("Reason", "string", ".status.reason"),
+            column("Successor", "string", ".status.successor.node"),
+            AGE,
+        ],
+        description: "The replacement of one member of a stateful workload, from its start to its end. It is made by Berth's \
+                      replacement-controller; people may suspend it or call it off.",
+    },
 ];
 
 static SCHEMAS: LazyLock<BTreeMap<&'static str, JSONSchemaProps>> =
@@ -240,6 +311,11 @@ pub fn kinds() -> &'static [KindInfo] {
     KINDS
 }
 
+/// The kinds that fleets are made of.
+pub fn fleet_kinds() -> impl Iterator<Item = &'static KindInfo> + Clone {
+    KINDS.iter().filter(|info| info.group == GROUP)
+}
+
 /// The kind an object says it is.
 pub fn kind_info(api_version: &str, kind: &str) -> Option<&'static KindInfo> {
     KINDS.iter().find(|info| info.serves(api_version, kind))
@@ -249,6 +325,9 @@ pub fn kind_info(api_version: &str, kind: &str) -> Option<&'static KindInfo> {
 pub fn schema_for(api_version: &str, kind: &str) -> Option<&'static JSONSchemaProps> {
     kind_info(api_version, kind).map(KindInfo::schema)
 }
+
+/// Kinds of which an object without a spec says nothing.
+const NEEDS_SPEC: [&str; 4] = ["Placement", "EvictionPolicy", "ReplacementPolicy", "Replacement"];
 
 fn root_schema(info: &KindInfo) -> JSONSchemaProps {
     let (spec, status) = match info.kind {
@@ -267,6 +346,16 @@ fn root_schema(info: &KindInfo) -> JSONSchemaProps {
         "PlacementDecision" => (None, Some(structural_schema::<PlacementDecisionStatus>())),
         "AddOnPlacementScore" => (None, Some(structural_schema::<AddOnPlacementScoreStatus>())),
         "ClusterClaim" => (Some(structural_schema::<ClusterClaimSpec>()), None),
+        "EvictionPolicy" => {
+            parts(structural_schema::<EvictionPolicySpec>(), structural_schema::<EvictionPolicyStatus>())
+        }
+        "ReplacementPolicy" => parts(
+            structural_schema::<ReplacementPolicySpec>(),
+            structural_schema::<ReplacementPolicyStatus>(),
+        ),
+        "Replacement" => {
+            parts(structural_schema::<ReplacementSpec>(), structural_schema::<ReplacementStatus>())
+        }
         other => unreachable!("{other} is in the registry without a schema"),
     };
     let plain = |kind: &str, description: &str| JSONSchemaProps {
@@ -283,7 +372,7 @@ fn root_schema(info: &KindInfo) -> JSONSchemaProps {
     properties.extend(status.map(|status| ("status".to_owned(), status)));
     JSONSchemaProps {
         properties: Some(properties),
-        required: (info.kind == "Placement").then(|| vec!["spec".to_owned()]),
+        required: NEEDS_SPEC.contains(&info.kind).then(|| vec!["spec".to_owned()]),
         ..plain("object", info.description)
     }
 }
@@ -332,7 +421,10 @@ mod tests {
             crate::Placement,
             crate::PlacementDecision,
             crate::AddOnPlacementScore,
-            crate::ClusterClaim
+            crate::ClusterClaim,
+            crate::EvictionPolicy,
+            crate::replacement::ReplacementPolicy,
+            crate::replacement::Replacement
         );
     }
 }

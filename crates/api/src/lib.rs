@@ -1,6 +1,6 @@
 //! What can be said: Berth's resource types, their schemas, defaults and validation.
 //!
-//! This crate owns the shape of every kind in group `cluster.open-cluster-management.io`, the definitions
+//! This crate owns the shape of every kind in the groups `cluster.open-cluster-management.io` and `berth.dev`, the definitions
 //! (CRDs) that are generated from it, and the structural rules an object has to keep; and what is read of nodes
 //! ([`mod@core`]). It never talks to an API server, never reads a clock and never decides anything: that is control's
 //! and the engine's work.
@@ -16,6 +16,7 @@ mod condition;
 pub mod core;
 pub mod decision_strategy;
 pub mod definition;
+pub mod eviction_policy;
 pub mod kinds;
 pub mod managed_cluster;
 pub mod names;
@@ -25,6 +26,7 @@ pub mod placement;
 pub mod placement_decision;
 pub mod prioritizer;
 pub mod quantity;
+pub mod replacement;
 mod resource;
 pub mod schema;
 pub mod score;
@@ -33,6 +35,7 @@ pub mod set_binding;
 pub mod taint;
 pub mod time;
 pub mod topology;
+pub mod window;
 
 pub use cluster_claim::{ClusterClaim, ClusterClaimSpec};
 pub use cluster_set::{
@@ -41,7 +44,8 @@ pub use cluster_set::{
 };
 pub use decision_strategy::{DecisionGroup, DecisionGroupStatus, DecisionStrategy, GroupStrategy};
 pub use definition::crds;
-pub use kinds::{KindInfo, KindVersion, kind_info, kinds, schema_for};
+pub use eviction_policy::{EvictionPolicy, EvictionPolicySpec};
+pub use kinds::{KindInfo, KindVersion, fleet_kinds, kind_info, kinds, schema_for};
 pub use managed_cluster::{
     ClientConfig, ClusterSetManagedNamespaceStatus, ManagedCluster, ManagedClusterClaim, ManagedClusterSpec,
     ManagedClusterStatus, ManagedClusterVersion,

@@ -30,6 +30,7 @@ pub struct ManagedCluster {
 
 resource!(
     ManagedCluster,
+    group: crate::names::GROUP,
     version: "v1",
     plural: "managedclusters",
     scope: ClusterResourceScope,

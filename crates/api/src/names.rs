@@ -2,8 +2,10 @@
 //!
 //! Owns the spelling and nothing else; other programs match on these texts, so none may ever change.
 
-/// The group of every kind in this crate.
+/// The group of the kinds that fleets are made of.
 pub const GROUP: &str = "cluster.open-cluster-management.io";
+/// The group of the kinds that are Berth's own.
+pub const BERTH_GROUP: &str = "berth.dev";
 /// The group of the virtual `managedclusters/accept` subresource.
 pub const REGISTER_GROUP: &str = "register.open-cluster-management.io";
 
@@ -46,8 +48,22 @@ pub mod label {
     pub const BOUND_BY_RBAC: &str = "rbac";
 }
 
+/// Keys of taints on nodes.
+pub mod node_taint {
+    /// Somebody empties the node.
+    pub const DRAIN: &str = "berth.dev/drain";
+    /// Somebody has seen to it that nothing runs on the node any more.
+    pub const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
+    /// The provider of the machine says that it is shut down; its cloud-controller-manager puts it there and takes it off.
+    pub const PROVIDER_SHUTDOWN: &str = "node.cloudprovider.kubernetes.io/shutdown";
+}
+
 /// Annotations.
 pub mod annotation {
+    /// On a node that is drained, `"true"`: whoever drained it cordoned it as well.
+    pub const CORDONED_BY_DRAIN: &str = "berth.dev/cordoned-by-drain";
+    /// On the Lease by which processes choose a leader: the controllers of the one that leads, with commas between them.
+    pub const LEADING_CONTROLLERS: &str = "berth.dev/controllers";
     /// On a placement, `"true"`: another scheduler takes care of it; it is not touched.
     pub const SCHEDULING_DISABLED: &str =
         "cluster.open-cluster-management.io/experimental-scheduling-disable";
@@ -87,12 +103,24 @@ pub mod condition {
     pub const CLUSTER_SET_EMPTY: &str = "ClusterSetEmpty";
     /// ManagedClusterSetBinding: the set exists.
     pub const BOUND: &str = "Bound";
+    /// EvictionPolicy: it makes sense, and is obeyed.
+    pub const ACCEPTED: &str = "Accepted";
+    /// EvictionPolicy: another one selects the same pods and taints.
+    pub const OVERLAPPED: &str = "Overlapped";
 }
 
 /// Reasons of conditions.
 pub mod reason {
     /// PlacementMisconfigured is true.
     pub const MISCONFIGURED: &str = "Misconfigured";
+    /// Accepted is true.
+    pub const ACCEPTED: &str = "Accepted";
+    /// Overlapped is true: for some pod another policy is more specific.
+    pub const LESS_SPECIFIC: &str = "LessSpecific";
+    /// Overlapped is true: others select pods that this one counts for.
+    pub const MORE_SPECIFIC: &str = "MoreSpecific";
+    /// Overlapped is false.
+    pub const ALONE: &str = "Alone";
     /// PlacementMisconfigured is false; the spelling is historical.
     pub const SUCCEED_CONFIGURED: &str = "Succeedconfigured";
     /// Nothing is bound to the placement's namespace.

@@ -9,9 +9,10 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
-    AddOnPlacementScore, ClusterClaim, ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding,
-    Placement, PlacementDecision,
+    AddOnPlacementScore, ClusterClaim, EvictionPolicy, ManagedCluster, ManagedClusterSet,
+    ManagedClusterSetBinding, Placement, PlacementDecision,
     kinds::{KindInfo, kind_info},
+    replacement::{Replacement, ReplacementPolicy},
     schema::{FieldPath, Problem, prepare, unknown_fields, validate, validate_metadata},
 };
 
@@ -26,6 +27,9 @@ pub enum Object {
     PlacementDecision(Box<PlacementDecision>),
     AddOnPlacementScore(Box<AddOnPlacementScore>),
     ClusterClaim(Box<ClusterClaim>),
+    EvictionPolicy(Box<EvictionPolicy>),
+    ReplacementPolicy(Box<ReplacementPolicy>),
+    Replacement(Box<Replacement>),
 }
 
 /// An object and what should be said to whoever wrote it.
@@ -104,6 +108,9 @@ impl Object {
             Self::PlacementDecision(object) => object.meta(),
             Self::AddOnPlacementScore(object) => object.meta(),
             Self::ClusterClaim(object) => object.meta(),
+            Self::EvictionPolicy(object) => object.meta(),
+            Self::ReplacementPolicy(object) => object.meta(),
+            Self::Replacement(object) => object.meta(),
         }
     }
 
@@ -117,6 +124,9 @@ impl Object {
             Self::PlacementDecision(object) => serde_json::to_value(object),
             Self::AddOnPlacementScore(object) => serde_json::to_value(object),
             Self::ClusterClaim(object) => serde_json::to_value(object),
+            Self::EvictionPolicy(object) => serde_json::to_value(object),
+            Self::ReplacementPolicy(object) => serde_json::to_value(object),
+            Self::Replacement(object) => serde_json::to_value(object),
         };
         value.expect("our types have string keys and finite numbers only")
     }
@@ -134,6 +144,9 @@ fn convert(document: Value, info: &KindInfo) -> serde_json::Result<Object> {
         "PlacementDecision" => typed(document).map(Object::PlacementDecision),
         "AddOnPlacementScore" => typed(document).map(Object::AddOnPlacementScore),
         "ClusterClaim" => typed(document).map(Object::ClusterClaim),
+        "EvictionPolicy" => typed(document).map(Object::EvictionPolicy),
+        "ReplacementPolicy" => typed(document).map(Object::ReplacementPolicy),
+        "Replacement" => typed(document).map(Object::Replacement),
         other => unreachable!("{other} is in the registry without a type"),
     }
 }

@@ -4,6 +4,15 @@
 //! know; reading and writing it back must not lose it, so no open enum ever fails to deserialise a string.
 //! Refusing unknown words is the schema's business, never the type's.
 
+/// What all open enums have in common.
+pub(crate) trait Word {
+    /// Every accepted spelling.
+    const WORDS: &'static [&'static str];
+
+    /// The word, if it is none of those.
+    fn unknown(&self) -> Option<&str>;
+}
+
 /// Declares an open enum.
 ///
 /// `aliases { Name = "Word" => Canonical, }` adds spellings that older documents use: they are kept on output, and
@@ -47,6 +56,17 @@ macro_rules! open_enum {
                 match self {
                     $( $( Self::$alias => Self::$target, )+ )?
                     other => other.clone(),
+                }
+            }
+        }
+
+        impl $crate::open_enum::Word for $name {
+            const WORDS: &'static [&'static str] = Self::ACCEPTED;
+
+            fn unknown(&self) -> Option<&str> {
+                match self {
+                    Self::Other(text) => Some(text),
+                    _ => None,
                 }
             }
         }

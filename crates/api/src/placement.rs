@@ -45,6 +45,7 @@ pub struct Placement {
 
 resource!(
     Placement,
+    group: crate::names::GROUP,
     version: "v1beta1",
     plural: "placements",
     scope: NamespaceResourceScope,

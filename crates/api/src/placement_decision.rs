@@ -25,6 +25,7 @@ pub struct PlacementDecision {
 
 resource!(
     PlacementDecision,
+    group: crate::names::GROUP,
     version: "v1beta1",
     plural: "placementdecisions",
     scope: NamespaceResourceScope,

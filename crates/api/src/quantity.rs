@@ -8,7 +8,8 @@ use std::{borrow::Cow, fmt};
 
 use berth_text::quantity::{Number as Digits, Suffix};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Serialize};
+use serde::de::{Error, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Number;
 
 /// What the schema lets through; slightly more than can be parsed, as in the reference.
@@ -22,13 +23,52 @@ const SCALE_MIN: i64 = -9;
 const BINARY_MAX_NANO: &str = "9223372036854775807000000000";
 
 /// An amount of a resource, a JSON number or a text, kept as it was written.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(untagged)]
 pub enum Quantity {
     /// Written as a number.
     Number(Number),
     /// Written as a text, with or without a suffix.
     Text(String),
+}
+
+/// By what it is, not by trying one form after the other: there are many in every cluster, and a try that fails costs as much
+/// as all the rest of one.
+impl<'de> Deserialize<'de> for Quantity {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Amount;
+
+        impl Visitor<'_> for Amount {
+            type Value = Quantity;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an amount: a number or a text such as 500m or 16Gi")
+            }
+
+            fn visit_i64<E: Error>(self, number: i64) -> Result<Quantity, E> {
+                Ok(Quantity::Number(number.into()))
+            }
+
+            fn visit_u64<E: Error>(self, number: u64) -> Result<Quantity, E> {
+                Ok(Quantity::Number(number.into()))
+            }
+
+            fn visit_f64<E: Error>(self, number: f64) -> Result<Quantity, E> {
+                let finite = Number::from_f64(number);
+                finite.map(Quantity::Number).ok_or_else(|| E::invalid_value(Unexpected::Float(number), &self))
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Quantity, E> {
+                Ok(Quantity::Text(text.to_owned()))
+            }
+
+            fn visit_string<E: Error>(self, text: String) -> Result<Quantity, E> {
+                Ok(Quantity::Text(text))
+            }
+        }
+
+        deserializer.deserialize_any(Amount)
+    }
 }
 
 /// Why a text is not an amount.

@@ -8,7 +8,7 @@
 ///
 /// Fields marked `always` are written even when empty, fields marked `optional` only when present.
 macro_rules! resource {
-    ($kind:ident, version: $version:literal, plural: $plural:literal, scope: $scope:ident, fields: { $($mode:ident $field:ident),* }) => {
+    ($kind:ident, group: $group:expr, version: $version:literal, plural: $plural:literal, scope: $scope:ident, fields: { $($mode:ident $field:ident),* }) => {
         impl kube::Resource for $kind {
             type DynamicType = ();
             type Scope = kube::core::$scope;
@@ -18,7 +18,7 @@ macro_rules! resource {
             }
 
             fn group((): &()) -> std::borrow::Cow<'_, str> {
-                $crate::names::GROUP.into()
+                $group.into()
             }
 
             fn version((): &()) -> std::borrow::Cow<'_, str> {

@@ -28,6 +28,7 @@ pub struct AddOnPlacementScore {
 
 resource!(
     AddOnPlacementScore,
+    group: crate::names::GROUP,
     version: "v1alpha1",
     plural: "addonplacementscores",
     scope: NamespaceResourceScope,

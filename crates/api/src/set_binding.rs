@@ -25,6 +25,7 @@ pub struct ManagedClusterSetBinding {
 
 resource!(
     ManagedClusterSetBinding,
+    group: crate::names::GROUP,
     version: "v1beta2",
     plural: "managedclustersetbindings",
     scope: NamespaceResourceScope,

@@ -1,6 +1,7 @@
 //! Nodes.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 
 use k8s_openapi::api::core::v1::NodeCondition;
@@ -44,6 +45,30 @@ pub struct NodeStatus {
     /// Ready, under pressure, and whatever else is told of it.
     #[serde(default, deserialize_with = "conditions", skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<NodeCondition>,
+    /// What it has for pods, by resource; empty where nobody has said.
+    #[serde(default, deserialize_with = "amounts", skip_serializing_if = "BTreeMap::is_empty")]
+    pub allocatable: BTreeMap<String, String>,
+}
+
+/// An amount as it may be written: a text or a bare number. What is neither is kept as a text that says nothing, and must not
+/// hide the node.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Amount {
+    Text(String),
+    Number(serde_json::Number),
+    Other(serde::de::IgnoredAny),
+}
+
+/// Reads amounts; null is none.
+fn amounts<'de, D: Deserializer<'de>>(source: D) -> Result<BTreeMap<String, String>, D::Error> {
+    let written: BTreeMap<String, Amount> = or_default(source)?;
+    let read = |amount| match amount {
+        Amount::Text(text) => text,
+        Amount::Number(number) => number.to_string(),
+        Amount::Other(_) => String::new(),
+    };
+    Ok(written.into_iter().map(|(name, amount)| (name, read(amount))).collect())
 }
 
 /// A condition as it may be written: a time that cannot be held must not hide the node, and with it its taints.
@@ -129,6 +154,14 @@ impl fmt::Display for Zone {
 }
 
 impl Node {
+    /// Whether it says that it is ready.
+    pub fn is_ready(&self) -> bool {
+        self.status
+            .conditions
+            .iter()
+            .any(|condition| condition.type_ == "Ready" && condition.status == "True")
+    }
+
     /// Where it is. Nodes that do not say are together in a zone without a name.
     pub fn zone(&self) -> Zone {
         let labels = self.metadata.labels.as_ref();
@@ -203,7 +236,8 @@ mod tests {
                 {"key": "k", "effect": "NoExecute", "timeAdded": "2026-01-01T00:00:00Z"},
                 {"key": "k", "value": "v", "effect": "NoSchedule"},
             ]},
-            "status": {"images": [{"names": ["x"]}], "conditions": [{"type": "Ready", "status": "True"}]},
+            "status": {"images": [{"names": ["x"]}], "conditions": [{"type": "Ready", "status": "True"}],
+                "capacity": {"cpu": "4"}, "allocatable": {"cpu": "3", "pods": 110, "odd": {}}},
         }))
         .unwrap();
         assert!(node.spec.unschedulable);
@@ -212,6 +246,8 @@ mod tests {
         let written = serde_json::to_value(&node).unwrap();
         assert_eq!(written["spec"]["taints"][0]["timeAdded"], "2026-01-01T00:00:00Z");
         assert_eq!(written["status"].get("images"), None);
+        let allocatable = json!({"cpu": "3", "odd": "", "pods": "110"});
+        assert_eq!(written["status"]["allocatable"], allocatable);
     }
 
     #[test]

@@ -192,3 +192,18 @@ proptest! {
         prop_assert_eq!(Quantity::from(amount).approximate_f64(), Ok(amount as f64));
     }
 }
+
+#[test]
+fn an_amount_is_read_as_it_was_written_and_nothing_else_is_one() {
+    let read = |text: &str| serde_json::from_str::<Quantity>(text);
+    for text in ["4", "-3", "18446744073709551615", "0.5", "\"16Gi\"", "\"\\u0034\""] {
+        let amount = read(text).unwrap();
+        let value: serde_json::Value = serde_json::from_str(text).unwrap();
+        assert_eq!(serde_json::to_value(&amount).unwrap(), value, "{text}");
+        assert_eq!(serde_json::from_value::<Quantity>(value).unwrap(), amount, "{text}");
+    }
+    for text in ["true", "null", "[]", "{}"] {
+        let told = read(text).unwrap_err().to_string();
+        assert!(told.contains("expected an amount: a number or a text"), "{told}");
+    }
+}

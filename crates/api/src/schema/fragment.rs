@@ -32,6 +32,33 @@ pub(crate) fn clusters_per_decision_group(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
+/// A number from one on, or a percentage.
+pub(crate) fn count_or_percent(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "x-kubernetes-int-or-string": true,
+        "anyOf": [{ "type": "integer" }, { "type": "string" }],
+        "pattern": "^(100|[1-9][0-9]?)%$",
+        "maxLength": 4,
+        "minimum": 1,
+        "maximum": 1_000_000,
+    })
+}
+
+/// So many a second.
+pub(crate) fn per_second(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "number", "minimum": 0.0001, "maximum": 10_000 })
+}
+
+/// A number of fault domains, or a percentage of all of them.
+pub(crate) fn affected_fault_domains(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "x-kubernetes-int-or-string": true,
+        "anyOf": [{ "type": "integer" }, { "type": "string" }],
+        "minimum": 0,
+        "pattern": "^(100|[1-9]?[0-9])%$",
+    })
+}
+
 /// A label selector, owned as a whole by whoever applies it.
 pub(crate) fn label_selector(_: &mut SchemaGenerator) -> Schema {
     json_schema!({

@@ -40,6 +40,7 @@ fn value(schema: &JSONSchemaProps) -> BoxedStrategy<Value> {
         match schema.type_.as_deref() {
             Some("string") => text(schema),
             Some("integer") => integer(schema),
+            Some("number") => number(schema),
             Some("boolean") => any::<bool>().prop_map(Value::from).boxed(),
             Some("array") => list(schema),
             Some("object") => fields(schema),
@@ -87,6 +88,11 @@ fn integer(schema: &JSONSchemaProps) -> BoxedStrategy<Value> {
     prop_oneof![least..=most, Just(least), Just(most), least.max(-100).min(most)..=most.min(100).max(least),]
         .prop_map(Value::from)
         .boxed()
+}
+
+fn number(schema: &JSONSchemaProps) -> BoxedStrategy<Value> {
+    let (least, most) = (schema.minimum.unwrap_or(-1e9), schema.maximum.unwrap_or(1e9));
+    prop_oneof![least..=most, Just(least), Just(most)].prop_map(Value::from).boxed()
 }
 
 fn list(schema: &JSONSchemaProps) -> BoxedStrategy<Value> {
