@@ -9,23 +9,28 @@
 //!                                                      |--> explain (the same steps, every reason kept)
 //!                                                      |--> impact (what a change would move)
 //!   taint: the one matcher both use; selector: labels, claims, names, expressions
-//!   evict: who must leave when, and how many at once
+//!   evict: who must leave when, and how many at once      gate: what has to hold before
 //!   health: leases -> conditions -> system taints      sets: members, standard sets, bindings, grants
+//!   replace: members of stateful workloads on ailing nodes, data first
 //!   node: the same for nodes: leases -> conditions -> taints, with zones and their pace
+//!   window: when something may happen at all
 //! ```
 
 pub mod condition;
 pub mod evict;
 pub mod explain;
+pub mod gate;
 pub mod health;
 pub mod impact;
 pub mod model;
 pub mod moment;
 pub mod node;
+pub mod replace;
 pub mod select;
 pub mod selector;
 pub mod sets;
 pub mod taint;
+pub mod window;
 
 pub use model::{Delta, DeltaRef, Model, PlacementKey, Touched};
 pub use moment::Moment;

@@ -66,6 +66,15 @@ impl Moment {
         Self(self.0.saturating_add(i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)))
     }
 
+    /// `duration` earlier, saturating; the extremes stay what they are.
+    #[must_use]
+    pub fn minus(self, duration: Duration) -> Self {
+        if !self.is_finite() {
+            return self;
+        }
+        Self(self.0.saturating_sub(i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)))
+    }
+
     /// How long it is until `later`; nothing if that has passed.
     pub fn until(self, later: Self) -> Duration {
         Duration::from_micros(u64::try_from(later.0.saturating_sub(self.0)).unwrap_or_default())
@@ -90,6 +99,15 @@ impl Moment {
             _ if !self.is_finite() => self,
             beyond => Self(self.0.saturating_add(MICROS_PER_SECOND - beyond)),
         }
+    }
+
+    /// The whole second at this moment or before it: what an object holds of the moment at which something was seen.
+    #[must_use]
+    pub const fn cut_to_second(self) -> Self {
+        if !self.is_finite() {
+            return self;
+        }
+        Self(self.0.saturating_sub(self.0.rem_euclid(MICROS_PER_SECOND)))
     }
 
     /// Whether this is a real point in time rather than one of the two extremes.
@@ -170,8 +188,12 @@ mod tests {
             Moment::from_second(-7).plus(Duration::from_millis(1)).to_whole_second(),
             Moment::from_second(-6)
         );
+        assert_eq!(
+            Moment::from_second(-7).plus(Duration::from_millis(1)).cut_to_second(),
+            Moment::from_second(-7)
+        );
         for extreme in [Moment::PAST, Moment::NEVER] {
-            assert_eq!(extreme.to_whole_second(), extreme);
+            assert_eq!((extreme.to_whole_second(), extreme.cut_to_second()), (extreme, extreme));
         }
     }
 

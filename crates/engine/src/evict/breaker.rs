@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::hold::Hold;
 use crate::moment::Moment;
 
 /// When a breaker opens, and when it closes again.
@@ -58,6 +59,17 @@ enum State {
         affected: usize,
         total: usize,
     },
+}
+
+/// How a breaker stands, to be told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BreakerSight {
+    /// There is none any more.
+    Gone,
+    /// It lets pass, or has not counted yet.
+    Closed,
+    /// Too much is affected: what it says to whom it holds.
+    Open(Hold),
 }
 
 impl Breaker {

@@ -18,17 +18,43 @@ pub enum Domain {
     Zone(Arc<str>),
     /// All that a policy speaks of.
     Policy(Arc<str>),
-    /// The members of one workload.
-    Workload(Arc<str>),
+    /// Those of them in one zone.
+    PolicyZone(Arc<str>, Arc<str>),
+    /// Those of them that are members of one workload.
+    PolicyWorkload(Arc<str>, Arc<str>),
+}
+
+impl Domain {
+    /// The zone, if it is one or a part of one.
+    pub fn zone(&self) -> Option<&Arc<str>> {
+        match self {
+            Self::Zone(zone) | Self::PolicyZone(_, zone) => Some(zone),
+            Self::Everything | Self::Policy(_) | Self::PolicyWorkload(..) => None,
+        }
+    }
+
+    /// The policy, if it is all or some of whom one speaks of.
+    pub fn policy(&self) -> Option<&Arc<str>> {
+        match self {
+            Self::Policy(name) | Self::PolicyZone(name, _) | Self::PolicyWorkload(name, _) => Some(name),
+            Self::Everything | Self::Zone(_) => None,
+        }
+    }
 }
 
 impl fmt::Display for Domain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Everything => f.write_str("everything"),
+            // Nodes that do not say where they are make one together.
+            Self::Zone(name) if name.is_empty() => f.write_str("the zone without a name"),
             Self::Zone(name) => write!(f, "zone {name}"),
             Self::Policy(name) => write!(f, "policy {name}"),
-            Self::Workload(name) => write!(f, "workload {name}"),
+            Self::PolicyZone(name, zone) if zone.is_empty() => {
+                write!(f, "policy {name} in the zone without a name")
+            }
+            Self::PolicyZone(name, zone) => write!(f, "policy {name} in zone {zone}"),
+            Self::PolicyWorkload(name, workload) => write!(f, "policy {name} in workload {workload}"),
         }
     }
 }

@@ -1,24 +1,13 @@
 //! Why somebody whose moment has come has not gone.
 
 use std::fmt;
-use std::sync::Arc;
 
 use serde::Serialize;
 
 use super::allowance::Allowance;
 use super::domain::Domain;
+use super::stop::{Cause, Freeze};
 use crate::moment::Moment;
-
-/// That a person has said stop.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Freeze {
-    /// What they gave as the reason.
-    pub reason: Arc<str>,
-    /// Who it was, if that is known.
-    pub by: Option<Arc<str>>,
-    /// Since when, if that is known.
-    pub since: Option<Moment>,
-}
 
 /// Why a subject waits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -29,7 +18,7 @@ pub enum Hold {
         /// When it comes.
         at: Moment,
     },
-    /// A person has said stop.
+    /// Somebody has said stop, or something has.
     Frozen(Freeze),
     /// Nobody has counted yet how much of a domain is affected.
     NotCounted {
@@ -72,12 +61,15 @@ pub enum Hold {
 
 impl Hold {
     /// Every word there is for a hold that bounds have a part in.
-    pub const WORDS: [&'static str; 5] = ["frozen", "not-counted", "breaker", "full", "rate"];
+    pub const WORDS: [&'static str; 7] =
+        ["frozen", "all-down", "unseen", "not-counted", "breaker", "full", "rate"];
 
     /// What it is in one word, for metrics; `None` where nothing but time or others are in the way.
     pub fn word(&self) -> Option<&'static str> {
         match self {
-            Self::Frozen(_) => Some("frozen"),
+            // What a person has said has had this name for longer than there were other causes.
+            Self::Frozen(Freeze { cause: Cause::Person, .. }) => Some("frozen"),
+            Self::Frozen(freeze) => Some(freeze.cause.word()),
             Self::NotCounted { .. } => Some("not-counted"),
             Self::BreakerOpen { .. } => Some("breaker"),
             Self::Full { .. } => Some("full"),
@@ -91,8 +83,7 @@ impl fmt::Display for Hold {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotDue { at } => write!(f, "not due before {at}"),
-            Self::Frozen(Freeze { reason, by: Some(by), .. }) => write!(f, "frozen by {by}: {reason}"),
-            Self::Frozen(Freeze { reason, .. }) => write!(f, "frozen: {reason}"),
+            Self::Frozen(freeze) => freeze.fmt(f),
             Self::NotCounted { domain } => write!(f, "how much of {domain} is affected is not known yet"),
             Self::BreakerOpen { domain, affected, total, .. } => {
                 write!(f, "{affected} of {total} in {domain} are affected, which is too many at once")

@@ -8,16 +8,17 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::Hash;
 use std::sync::Arc;
 
-use super::breaker::Breaker;
+use super::breaker::{Breaker, BreakerSight};
 use super::domain::{Bounds, Domain, Route};
-use super::hold::{Freeze, Hold};
-use super::rate::Bucket;
+use super::hold::Hold;
+use super::rate::{Bucket, Rate};
+use super::stop::Stops;
 use crate::moment::Moment;
 
 /// Lets subjects go. `S` is their identity; where names are used again it must not be the name.
 #[derive(Debug)]
 pub struct Marshal<S> {
-    frozen: Option<Freeze>,
+    stops: Stops,
     domains: HashMap<Domain, Watched<S>>,
     /// Everybody who waits.
     waiting: HashMap<S, Waiting>,
@@ -31,6 +32,8 @@ pub struct Marshal<S> {
     timers: BTreeSet<(Moment, Domain)>,
     /// Those who go, and have not ended.
     away: HashMap<S, Route>,
+    /// Domains whose breaker has opened, closed, come or gone since somebody asked.
+    turned: BTreeSet<Domain>,
     /// The moment it knew last.
     clock: Moment,
 }
@@ -58,7 +61,10 @@ struct Watched<S> {
     bucket: Bucket,
     breaker: Option<Breaker>,
     size: usize,
+    /// Those who were let go and have not ended.
     away: usize,
+    /// Those who are away besides, by whosever hand.
+    absent: usize,
     /// Queues it holds, by the first in each.
     parked: BTreeMap<Turn<S>, Route>,
     timer: Option<Moment>,
@@ -72,6 +78,7 @@ impl<S> Default for Watched<S> {
             breaker: None,
             size: 0,
             away: 0,
+            absent: 0,
             parked: BTreeMap::new(),
             timer: None,
         }
@@ -79,18 +86,30 @@ impl<S> Default for Watched<S> {
 }
 
 impl<S> Watched<S> {
+    /// Whether too much of it is affected; `None` where nobody looks.
+    fn is_broken(&self) -> Option<bool> {
+        self.breaker.as_ref().map(|breaker| breaker.affected().is_some())
+    }
+
+    /// That its breaker is open.
+    fn breakage(&self, domain: &Domain) -> Option<Hold> {
+        let breaker = self.breaker.as_ref()?;
+        let (affected, total) = breaker.affected()?;
+        let until = breaker.closes_at();
+        Some(Hold::BreakerOpen { domain: domain.clone(), affected, total, until })
+    }
+
     /// What holds its members now.
     fn hold(&self, domain: &Domain, now: Moment) -> Option<Hold> {
         if self.breaker.as_ref().is_some_and(Breaker::is_uncounted) {
             return Some(Hold::NotCounted { domain: domain.clone() });
         }
-        if let Some((affected, total)) = self.breaker.as_ref().and_then(Breaker::affected) {
-            let until = self.breaker.as_ref().and_then(Breaker::closes_at);
-            return Some(Hold::BreakerOpen { domain: domain.clone(), affected, total, until });
+        if let Some(breakage) = self.breakage(domain) {
+            return Some(breakage);
         }
-        if self.away >= self.bounds.in_flight.of(self.size) {
-            let allowed = self.bounds.in_flight;
-            return Some(Hold::Full { domain: domain.clone(), away: self.away, allowed });
+        let away = self.away.saturating_add(self.absent);
+        if away >= self.bounds.in_flight.of(self.size) {
+            return Some(Hold::Full { domain: domain.clone(), away, allowed: self.bounds.in_flight });
         }
         let until = self.bucket.ready_at(now);
         (until > now).then(|| Hold::Paced { domain: domain.clone(), until })
@@ -100,7 +119,7 @@ impl<S> Watched<S> {
 impl<S> Default for Marshal<S> {
     fn default() -> Self {
         Self {
-            frozen: None,
+            stops: Stops::default(),
             domains: HashMap::new(),
             waiting: HashMap::new(),
             queues: HashMap::new(),
@@ -108,31 +127,47 @@ impl<S> Default for Marshal<S> {
             stirred: BTreeSet::new(),
             timers: BTreeSet::new(),
             away: HashMap::new(),
+            turned: BTreeSet::new(),
             clock: Moment::PAST,
         }
     }
 }
 
 impl<S: Clone + Ord + Hash> Marshal<S> {
-    /// Nobody goes until this is lifted; `None` lifts it. Who has gone has gone.
-    pub fn freeze(&mut self, freeze: Option<Freeze>) {
-        self.frozen = freeze;
+    /// Nobody goes while there is one of these. Who has gone has gone.
+    pub fn stop(&mut self, stops: Stops) {
+        self.stops = stops;
     }
 
-    /// The person's stop that is in force.
-    pub fn frozen(&self) -> Option<&Freeze> {
-        self.frozen.as_ref()
+    /// The stops that are in force.
+    pub fn stops(&self) -> &Stops {
+        &self.stops
+    }
+
+    /// Whether somebody who was let go must not go on any more: somebody has said stop since, a breaker of one of its domains has
+    /// opened, or one of them is stopped. What a rate or a budget allowed stays allowed: it was counted when it was let go.
+    pub fn is_barred(&self, subject: &S) -> bool {
+        let bars = |domain: &Domain| {
+            self.domains.get(domain).is_some_and(|watched| {
+                watched.breaker.as_ref().is_some_and(Breaker::is_open) || watched.bounds.rate == Rate::Stopped
+            })
+        };
+        !self.stops.is_empty() || self.away.get(subject).is_some_and(|route| route.iter().any(bars))
     }
 
     /// Sets what a domain allows from now on.
     pub fn bound(&mut self, domain: &Domain, bounds: Bounds, now: Moment) {
         self.look_at_the_clock(now);
         let watched = self.domains.entry(domain.clone()).or_default();
+        let was_broken = watched.is_broken();
         watched.bounds = bounds;
         watched.bucket.set_rate(bounds.rate, now);
         match (bounds.breaker, &mut watched.breaker) {
             (Some(thresholds), Some(breaker)) => breaker.set_thresholds(thresholds),
             (thresholds, breaker) => *breaker = thresholds.map(Breaker::new),
+        }
+        if watched.is_broken() != was_broken {
+            self.turned.insert(domain.clone());
         }
         self.stir(domain);
     }
@@ -142,10 +177,21 @@ impl<S: Clone + Ord + Hash> Marshal<S> {
         self.look_at_the_clock(now);
         let watched = self.domains.entry(domain.clone()).or_default();
         watched.size = size;
+        let was_broken = watched.is_broken();
         if let Some(breaker) = &mut watched.breaker {
             breaker.observe(affected, size, now);
         }
+        if watched.is_broken() != was_broken {
+            self.turned.insert(domain.clone());
+        }
         self.stir(domain);
+    }
+
+    /// Tells how many members of a domain are away whom nobody let go here, or who have ended and are not back.
+    pub fn absent(&mut self, domain: &Domain, absent: usize) {
+        self.domains.entry(domain.clone()).or_default().absent = absent;
+        self.stir(domain);
+        self.tidy(domain);
     }
 
     /// Forgets a domain that is no more. One that still has members waiting or away stays, without bounds.
@@ -153,6 +199,7 @@ impl<S: Clone + Ord + Hash> Marshal<S> {
         self.bound(domain, Bounds::default(), now);
         if let Some(watched) = self.domains.get_mut(domain) {
             watched.size = 0;
+            watched.absent = 0;
         }
         self.tidy(domain);
     }
@@ -187,7 +234,7 @@ impl<S: Clone + Ord + Hash> Marshal<S> {
     /// The next who may go now. It counts as away until [`Marshal::ended`].
     pub fn next(&mut self, now: Moment) -> Option<S> {
         self.look_at_the_clock(now);
-        if self.frozen.is_some() {
+        if !self.stops.is_empty() {
             return None;
         }
         loop {
@@ -218,9 +265,32 @@ impl<S: Clone + Ord + Hash> Marshal<S> {
         }
     }
 
+    /// `subject` was let go and has not gone, for a reason of its own: its places are free again, and no rate is used up by it.
+    pub fn given_back(&mut self, subject: &S) {
+        let Some(route) = self.away.get(subject).cloned() else { return };
+        for domain in route.iter() {
+            if let Some(watched) = self.domains.get_mut(domain) {
+                watched.bucket.give_back();
+            }
+        }
+        self.ended(subject);
+    }
+
+    /// `subject` was let go on trial only: its places are free again, and what it has used up is what its policy says, for that is
+    /// what is tried. Those who go in earnest lose nothing by it.
+    pub fn rehearsed(&mut self, subject: &S) {
+        let Some(route) = self.away.get(subject).cloned() else { return };
+        for domain in route.iter().filter(|domain| matches!(domain, Domain::Everything | Domain::Zone(_))) {
+            if let Some(watched) = self.domains.get_mut(domain) {
+                watched.bucket.give_back();
+            }
+        }
+        self.ended(subject);
+    }
+
     /// When [`Marshal::next`] may have somebody, if nothing but time passes.
     pub fn wake(&self) -> Option<Moment> {
-        if self.frozen.is_some() {
+        if !self.stops.is_empty() {
             return None;
         }
         if !self.stirred.is_empty() {
@@ -234,7 +304,7 @@ impl<S: Clone + Ord + Hash> Marshal<S> {
     /// Why `subject` has not gone; `None` if it does not wait or nothing holds it.
     pub fn hold(&self, subject: &S, now: Moment) -> Option<Hold> {
         let Waiting { due, route } = self.waiting.get(subject)?;
-        if let Some(freeze) = &self.frozen {
+        if let Some(freeze) = self.stops.first() {
             return Some(Hold::Frozen(freeze.clone()));
         }
         if *due > now {
@@ -247,20 +317,47 @@ impl<S: Clone + Ord + Hash> Marshal<S> {
         (others > 0).then_some(Hold::Behind { others })
     }
 
+    /// What holds `subject` besides time and those before it: a stop, or one of its domains. `None` if nothing does, or it does not
+    /// wait, or its moment has not come.
+    pub fn bar(&self, subject: &S, now: Moment) -> Option<Hold> {
+        let Waiting { due, route } = self.waiting.get(subject)?;
+        if *due > now { None } else { self.bar_of(route, now) }
+    }
+
+    /// Those whose moment has come and who are held, by what they have in common: what holds them, and how many they are. A look
+    /// at everybody who is due.
+    pub fn barred(&self, now: Moment) -> impl Iterator<Item = (&Route, Hold, usize)> {
+        self.queues.iter().filter_map(move |(route, queue)| {
+            let hold = self.bar_of(route, now)?;
+            let due = queue.turns.iter().take_while(|(due, _)| *due <= now).count();
+            (due > 0).then_some((route, hold, due))
+        })
+    }
+
     /// How many whose moment has come are held, by what holds them in one word. A look at everybody who is due.
     pub fn held(&self, now: Moment) -> BTreeMap<&'static str, usize> {
         let mut held = BTreeMap::new();
-        for (route, queue) in &self.queues {
-            let hold = match &self.frozen {
-                Some(freeze) => Some(Hold::Frozen(freeze.clone())),
-                None => self.holder(route, now).map(|(_, hold)| hold),
-            };
-            if let Some(word) = hold.and_then(|hold| hold.word()) {
-                let due = queue.turns.iter().take_while(|(due, _)| *due <= now).count();
+        for (_, hold, due) in self.barred(now) {
+            if let Some(word) = hold.word() {
                 *held.entry(word).or_default() += due;
             }
         }
         held
+    }
+
+    /// The domains whose breaker has opened, closed, come or gone since the last time, and how each stands now.
+    pub fn take_turned(&mut self) -> Vec<(Domain, BreakerSight)> {
+        let turned = std::mem::take(&mut self.turned);
+        let sight = |domain: Domain| {
+            let watched = self.domains.get(&domain).filter(|watched| watched.breaker.is_some());
+            let sight = match watched.map(|watched| watched.breakage(&domain)) {
+                None => BreakerSight::Gone,
+                Some(None) => BreakerSight::Closed,
+                Some(Some(breakage)) => BreakerSight::Open(breakage),
+            };
+            (domain, sight)
+        };
+        turned.into_iter().map(sight).collect()
     }
 
     /// How many wait, due or not.
@@ -276,6 +373,14 @@ impl<S: Clone + Ord + Hash> Marshal<S> {
     /// How many of a domain have been let go and have not ended.
     pub fn away_of(&self, domain: &Domain) -> usize {
         self.domains.get(domain).map_or(0, |watched| watched.away)
+    }
+
+    /// What holds a route: a stop, or the first of its domains that does.
+    fn bar_of(&self, route: &Route, now: Moment) -> Option<Hold> {
+        match self.stops.first() {
+            Some(freeze) => Some(Hold::Frozen(freeze.clone())),
+            None => self.holder(route, now).map(|(_, hold)| hold),
+        }
     }
 
     /// The first of its domains that holds a route, and how.
@@ -311,7 +416,7 @@ impl<S: Clone + Ord + Hash> Marshal<S> {
     fn tidy(&mut self, domain: &Domain) {
         let is_idle = self.domains.get(domain).is_some_and(|watched| {
             watched.bounds == Bounds::default()
-                && (watched.size, watched.away) == (0, 0)
+                && (watched.size, watched.away, watched.absent) == (0, 0, 0)
                 && watched.parked.is_empty()
         });
         if is_idle && let Some(watched) = self.domains.remove(domain) {
@@ -341,8 +446,13 @@ impl<S: Clone + Ord + Hash> Marshal<S> {
             self.domains.values_mut().for_each(|watched| watched.bucket.set_back(now));
         }
         for domain in &self.stirred {
-            if let Some(breaker) = self.domains.get_mut(domain).and_then(|watched| watched.breaker.as_mut()) {
+            let Some(watched) = self.domains.get_mut(domain) else { continue };
+            let was_broken = watched.is_broken();
+            if let Some(breaker) = &mut watched.breaker {
                 breaker.advance(now);
+            }
+            if watched.is_broken() != was_broken {
+                self.turned.insert(domain.clone());
             }
         }
     }

@@ -9,6 +9,11 @@ use crate::moment::Moment;
 
 /// The fastest rate that is kept; what is faster than this is none. Steps of a microsecond keep it within two percent.
 const PER_SECOND_MAX: f64 = 20_000.0;
+/// How much of being late is made up for, at most: a timer rings a little after its moment, each time, and a rate without a burst
+/// would lose all of that.
+const LATE_CREDIT_MAX: Duration = Duration::from_millis(25);
+/// Who comes later than this after its moment was not waiting for it: it was a rest, and a burst is all that a rest saves up.
+const LATE_MAX: Duration = Duration::from_millis(250);
 /// The slowest rate that is not a stop: one in about three years.
 const PER_SECOND_MIN: f64 = 1e-8;
 
@@ -125,10 +130,20 @@ impl Bucket {
         }
     }
 
-    /// Lets one go; the caller has asked whether it may.
+    /// Lets one go; the caller has asked whether it may. Who comes a little after its moment is counted from that moment, so that
+    /// timers which are always late do not make the rate a lower one.
     pub fn take(&mut self, now: Moment) {
         if let Rate::Every { interval, .. } = self.rate {
-            self.full_at = now.plus(now.until(self.full_at).saturating_add(interval));
+            let late = self.full_at.until(now);
+            let credit = if late <= LATE_MAX { late.min(late_credit(interval)) } else { Duration::ZERO };
+            self.full_at = self.full_at.max(now.minus(credit)).plus(interval);
+        }
+    }
+
+    /// Gives one back: who was let go has not gone. The bucket is as if it had never been taken.
+    pub fn give_back(&mut self) {
+        if let Rate::Every { interval, .. } = self.rate {
+            self.full_at = self.full_at.minus(interval);
         }
     }
 
@@ -138,6 +153,11 @@ impl Bucket {
             self.full_at = self.full_at.min(now.plus(interval.saturating_mul(burst)));
         }
     }
+}
+
+/// How much of being late is made up for at this pace.
+fn late_credit(interval: Duration) -> Duration {
+    interval.min(LATE_CREDIT_MAX)
 }
 
 #[cfg(test)]
@@ -167,6 +187,17 @@ mod tests {
         assert_eq!(bucket.ready_at(START), after(100));
         assert!(goes(&mut bucket, after(100)) && !goes(&mut bucket, after(100)));
         assert_eq!((0..9).filter(|_| goes(&mut bucket, after(60_000))).count(), 3);
+    }
+
+    #[test]
+    fn a_rest_is_no_lateness() {
+        let mut bucket = Bucket::new(Rate::per_second(10.0, 1));
+        assert!(goes(&mut bucket, START) && goes(&mut bucket, after(120)));
+        assert_eq!(bucket.ready_at(after(120)), after(200), "20 ms late, made up for");
+        assert!(goes(&mut bucket, after(260)));
+        assert_eq!(bucket.ready_at(after(260)), after(335), "60 ms late, of which 25 are");
+        assert!(goes(&mut bucket, after(60_000)));
+        assert_eq!(bucket.ready_at(after(60_000)), after(60_100));
     }
 
     #[test]
@@ -211,10 +242,10 @@ mod tests {
     }
 
     proptest! {
-        /// However requests come, no window has more than its share and the burst.
+        /// However requests come, no window has more than its share and the burst, but for what somebody before was late with.
         #[test]
         fn no_window_sees_more_than_the_rate(
-            steps in prop::collection::vec(0_u64..3_000, 1..80),
+            steps in prop::collection::vec(prop_oneof![0_u64..3_000, 0_u64..60], 1..80),
             per_second in 0.2_f64..50.0,
             burst in 1_u32..5,
         ) {
@@ -234,11 +265,33 @@ mod tests {
             }
             for (first, begun) in went.iter().enumerate() {
                 for (last, end) in went.iter().enumerate().skip(first) {
-                    let window = begun.until(*end).as_secs_f64();
+                    let window = (begun.until(*end) + late_credit(interval)).as_secs_f64();
                     let most = window / interval.as_secs_f64() + f64::from(burst);
                     prop_assert!(((last - first + 1) as f64) <= most + 1e-6);
                 }
             }
+        }
+
+        /// Timers that ring late, each time, cost nothing of the rate.
+        #[test]
+        fn who_is_woken_late_each_time_gets_the_whole_rate(
+            per_second in 1.0_f64..100.0,
+            burst in 1_u32..3,
+            lateness in prop::collection::vec(0_u64..8, 200),
+        ) {
+            let mut bucket = Bucket::new(Rate::per_second(per_second, burst));
+            let mut now = START;
+            for late in &lateness {
+                let ready = bucket.ready_at(now);
+                if ready > now {
+                    now = ready.plus(Duration::from_millis(*late));
+                }
+                prop_assert!(goes(&mut bucket, now));
+            }
+            let paced = lateness.len() as f64 - f64::from(burst);
+            let most = paced / per_second * 1.002 + 0.010;
+            let took = START.until(now).as_secs_f64();
+            prop_assert!(took <= most, "{took} s for {paced} at {per_second}, {most} at most");
         }
 
         /// Who always wants gets what the rate says, to the microsecond.

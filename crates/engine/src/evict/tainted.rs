@@ -1,8 +1,17 @@
 //! A node from which somebody may have to leave: its taints, and from when each counts.
 
+use std::time::Duration;
+
+use berth_api::names::node_taint::DRAIN;
+
 use super::departure::{Leave, counted_from, departure};
+use super::policy::{Book, PodFacts, needs_time};
 use crate::moment::Moment;
 use crate::taint::{Lasting, NodeEffect, Policy, Taint, Toleration, lasting};
+
+/// How far clocks of one cluster may be apart. A time that lies ahead by less moves a deadline by no more than that, and is
+/// not worth a write.
+const SKEW_MAX: Duration = Duration::from_secs(10);
 
 /// The taints of a node that make pods leave, and from when each counts.
 ///
@@ -13,6 +22,31 @@ pub struct Tainted {
     taints: Vec<Taint<NodeEffect>>,
     /// From when each counts.
     since: Vec<Moment>,
+    /// What is to be thought of the time that each has.
+    claims: Vec<Claim>,
+}
+
+/// What is to be thought of the time that a taint has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Claim {
+    /// It can be true.
+    Fair,
+    /// There is none, or it lay far ahead when it was first seen: the first sighting should be written in its place.
+    Untrue,
+    /// The first sighting took the place of this one, which lay far ahead.
+    Replaced(Moment),
+    /// Somebody has written the time that lay ahead once more. We do not quarrel about it; what was seen first still counts.
+    Insisted,
+}
+
+impl Claim {
+    /// Of a taint that was not there before.
+    fn of(added: Option<Moment>, now: Moment) -> Self {
+        match added {
+            Some(added) if added <= now.to_whole_second().plus(SKEW_MAX) => Self::Fair,
+            _ => Self::Untrue,
+        }
+    }
 }
 
 impl Tainted {
@@ -26,25 +60,32 @@ impl Tainted {
         let before = std::mem::take(self);
         for taint in taints.into_iter().filter(|taint| taint.effect == NodeEffect::NoExecute) {
             // The API has one taint of a key and an effect.
-            let known = before.taints.iter().zip(&before.since).find(|(known, _)| known.key == taint.key);
+            let known = before.taints.iter().position(|known| known.key == taint.key);
+            // Without a time, another value is another taint: nobody can tell whether this one was there before.
+            let known =
+                known.filter(|place| taint.added.is_some() || before.taints[*place].value == taint.value);
+            let known =
+                known.map(|place| (before.taints[place].added, before.since[place], before.claims[place]));
             // A node that was not ready and falls silent has been away all along.
             let twin = twin(&taint.key).and_then(|twin| before.since_of(twin));
-            let since = match (known, taint.added) {
-                // The same taint still, or the time that we wrote on it ourselves.
-                (Some((known, since)), added) if known.added == added => *since,
-                (Some((known, since)), Some(added))
-                    if known.added.is_none() && added == since.to_whole_second() =>
-                {
-                    *since
+            let (since, claim) = match (known, taint.added) {
+                (Some((known, since, claim)), added) if known == added => (since, claim),
+                // The time that we wrote on it ourselves.
+                (Some((known, since, Claim::Untrue)), Some(added)) if added == since.to_whole_second() => {
+                    (since, known.map_or(Claim::Fair, Claim::Replaced))
+                }
+                (Some((_, since, Claim::Replaced(ahead))), Some(added)) if added == ahead => {
+                    (since, Claim::Insisted)
                 }
                 (None, added) => {
                     let counted = counted_from(added, created, now);
-                    twin.map_or(counted, |twin| twin.min(counted))
+                    (twin.map_or(counted, |twin| twin.min(counted)), Claim::of(added, now))
                 }
-                (Some(_), added) => counted_from(added, created, now),
+                (Some(_), added) => (counted_from(added, created, now), Claim::of(added, now)),
             };
             self.taints.push(taint);
             self.since.push(since);
+            self.claims.push(claim);
         }
     }
 
@@ -63,27 +104,47 @@ impl Tainted {
         &self.taints
     }
 
+    /// From when each counts.
+    pub fn since(&self) -> &[Moment] {
+        &self.since
+    }
+
+    /// Whether somebody empties the node.
+    pub fn is_drained(&self) -> bool {
+        self.taints.iter().any(|taint| &*taint.key == DRAIN)
+    }
+
     /// When a pod must leave that is there since `arrived`; `None` if it may stay. A pod that came to a taint has all of its
     /// time from then on: before, there was nothing to tolerate.
     pub fn leave(&self, tolerations: &[Toleration<NodeEffect>], arrived: Moment) -> Option<Leave> {
         departure(&self.taints, |index| self.since[index].max(arrived), tolerations)
     }
 
-    /// The time to write on a taint of this key that has none.
-    pub fn stamp(&self, key: &str) -> Option<Moment> {
-        let mut taints = self.taints.iter().zip(&self.since);
-        let (_, since) = taints.find(|(taint, _)| &*taint.key == key && taint.added.is_none())?;
-        Some(since.to_whole_second())
+    /// The time to write on this taint, if it has none or one that cannot be true.
+    pub fn stamp(&self, taint: &Taint<NodeEffect>) -> Option<Moment> {
+        let place = self.taints.iter().position(|known| known == taint)?;
+        (self.claims[place] == Claim::Untrue).then(|| self.since[place].to_whole_second())
     }
 
-    /// Whether some taint does not say when it was added.
+    /// The taints that do not say when they were added, or cannot have been added then.
+    pub(super) fn timeless(&self) -> impl Iterator<Item = &Taint<NodeEffect>> {
+        let all = self.taints.iter().zip(&self.claims);
+        all.filter(|(_, claim)| **claim == Claim::Untrue).map(|(taint, _)| taint)
+    }
+
+    /// Whether there are any of these.
     pub fn has_timeless(&self) -> bool {
-        self.taints.iter().any(|taint| taint.added.is_none())
+        self.timeless().next().is_some()
+    }
+
+    /// Whether it matters to a pod when such a taint was added, by what it tolerates and by the policies that count for it.
+    pub fn needs_time_of(&self, pod: &PodFacts<'_>, book: &Book) -> bool {
+        needs_time(pod, self, book)
     }
 
     /// Whether it matters to a pod with these tolerations when such a taint was added: it tolerates one for a while.
     pub fn needs_time(&self, tolerations: &[Toleration<NodeEffect>]) -> bool {
-        self.taints.iter().filter(|taint| taint.added.is_none()).any(|taint| {
+        self.timeless().any(|taint| {
             let lasting = lasting(taint, tolerations, Policy::FirstMatch);
             matches!(lasting, Lasting::Seconds(seconds) if seconds > 0)
         })
@@ -94,7 +155,7 @@ impl Tainted {
 const UNWELL: [&str; 2] = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
 
 /// The other of the two.
-fn twin(key: &str) -> Option<&'static str> {
+pub(crate) fn twin(key: &str) -> Option<&'static str> {
     let [not_ready, unreachable] = UNWELL;
     match key {
         _ if key == not_ready => Some(unreachable),
@@ -105,8 +166,6 @@ fn twin(key: &str) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
     use crate::taint::Operator;
 
@@ -132,7 +191,22 @@ mod tests {
         tainted.observe([taint("a", None)], CREATED, SEEN);
         tainted.observe([taint("b", None), taint("a", None)], CREATED, SEEN.plus_seconds(5));
         assert_eq!(leaves(&tainted, 60), SEEN.plus_seconds(60));
-        assert_eq!(tainted.stamp("b"), Some(SEEN.plus_seconds(5)));
+        assert_eq!(tainted.stamp(&taint("b", None)), Some(SEEN.plus_seconds(5)));
+    }
+
+    #[test]
+    fn a_taint_without_a_time_that_gets_another_value_starts_anew() {
+        let of = |value: &str, added| Taint { value: value.into(), ..taint("a", added) };
+        let mut tainted = Tainted::default();
+        tainted.observe([of("one", None)], CREATED, SEEN);
+        tainted.observe([of("two", None)], CREATED, SEEN.plus_seconds(50));
+        assert_eq!(leaves(&tainted, 60), SEEN.plus_seconds(110));
+        assert_eq!(tainted.stamp(&of("two", None)), Some(SEEN.plus_seconds(50)));
+        // Who says since when is believed, whatever the value.
+        let mut tainted = Tainted::default();
+        tainted.observe([of("one", Some(990))], CREATED, SEEN);
+        tainted.observe([of("two", Some(990))], CREATED, SEEN.plus_seconds(50));
+        assert_eq!(leaves(&tainted, 60), SEEN.plus_seconds(50));
     }
 
     #[test]
@@ -140,10 +214,10 @@ mod tests {
         let mut tainted = Tainted::default();
         let seen = SEEN.plus(Duration::from_millis(1));
         tainted.observe([taint("a", None)], CREATED, seen);
-        assert_eq!(tainted.stamp("a"), Some(SEEN.plus_seconds(1)));
+        assert_eq!(tainted.stamp(&taint("a", None)), Some(SEEN.plus_seconds(1)));
         tainted.observe([taint("a", Some(1_001))], CREATED, seen);
         assert_eq!(leaves(&tainted, 60), seen.plus_seconds(60));
-        assert_eq!(tainted.stamp("a"), None);
+        assert_eq!(tainted.stamp(&taint("a", Some(1_001))), None);
         let mut after_a_restart = Tainted::default();
         after_a_restart.observe([taint("a", Some(1_001))], CREATED, SEEN.plus_seconds(30));
         assert_eq!(leaves(&after_a_restart, 60), SEEN.plus_seconds(61));
@@ -169,6 +243,42 @@ mod tests {
             tainted.observe([taint("a", Some(9_000))], CREATED, SEEN.plus_seconds(later));
         }
         assert_eq!(leaves(&tainted, 60), SEEN.plus_seconds(60));
+    }
+
+    #[test]
+    fn a_time_far_ahead_is_replaced_by_the_first_sighting_so_that_a_restart_does_not_begin_anew() {
+        let mut tainted = Tainted::default();
+        tainted.observe([taint("a", Some(9_000))], CREATED, SEEN);
+        assert!(tainted.has_timeless() && tainted.needs_time(&tolerates(Some(60))));
+        assert_eq!(tainted.stamp(&taint("a", Some(9_000))), Some(SEEN));
+        tainted.observe([taint("a", Some(1_000))], CREATED, SEEN.plus_seconds(1));
+        assert!(!tainted.has_timeless());
+        let mut after_a_restart = Tainted::default();
+        after_a_restart.observe([taint("a", Some(1_000))], CREATED, SEEN.plus_seconds(30));
+        for tainted in [tainted, after_a_restart] {
+            assert_eq!(leaves(&tainted, 60), SEEN.plus_seconds(60));
+        }
+    }
+
+    #[test]
+    fn who_insists_on_a_time_far_ahead_moves_nothing_and_is_not_corrected_again() {
+        let mut tainted = Tainted::default();
+        for (later, added) in [(0, 9_000), (1, 1_000), (2, 9_000), (3, 9_000)] {
+            tainted.observe([taint("a", Some(added))], CREATED, SEEN.plus_seconds(later));
+            assert_eq!(leaves(&tainted, 60), SEEN.plus_seconds(60), "{later}");
+        }
+        assert!(!tainted.has_timeless());
+        tainted.observe([taint("a", Some(9_001))], CREATED, SEEN.plus_seconds(4));
+        assert_eq!(tainted.stamp(&taint("a", Some(9_001))), Some(SEEN.plus_seconds(4)), "another taint");
+    }
+
+    #[test]
+    fn clocks_that_are_a_little_apart_are_no_reason_to_write() {
+        let mut tainted = Tainted::default();
+        tainted.observe([taint("a", Some(1_010))], CREATED, SEEN);
+        assert!(!tainted.has_timeless());
+        tainted.observe([taint("b", Some(1_011))], CREATED, SEEN);
+        assert!(tainted.has_timeless());
     }
 
     #[test]

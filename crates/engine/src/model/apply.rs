@@ -51,7 +51,10 @@ impl Model {
     pub(super) fn take_in(&mut self, delta: DeltaRef<'_>) -> Touched {
         let mut touched = Touched::default();
         match delta {
-            DeltaRef::Cluster(cluster) => self.put_cluster(cluster, &mut touched),
+            DeltaRef::Cluster(cluster) => self.put_cluster(cluster, Parts::of(cluster), &mut touched),
+            DeltaRef::SharedCluster(cluster) => {
+                self.put_cluster(cluster, Parts::of_shared(cluster), &mut touched);
+            }
             DeltaRef::ClusterGone(name) => self.drop_cluster(name, &mut touched),
             DeltaRef::Set(set) => self.put_set(set, &mut touched),
             DeltaRef::SetGone(name) => self.replace_set(&Arc::from(name), None, &mut touched),
@@ -95,16 +98,21 @@ impl Model {
         let Doubts { mut answers, opened } = terms.doubt(slot, seen, lens);
         answers.extend(self.ask_open(Some((slot, &opened))));
         if !answers.is_empty() {
-            self.changes.push(slot);
+            self.moved(slot);
             self.touch_turned(slot, &answers, touched);
         }
     }
 
-    fn put_cluster(&mut self, cluster: &ManagedCluster, touched: &mut Touched) {
+    /// A cluster's place in rankings may be another. Said before anybody is asked whether the cluster may enter.
+    fn moved(&mut self, slot: Slot) {
+        self.changes.push(slot);
+        self.thresholds.moved(slot);
+    }
+
+    fn put_cluster(&mut self, cluster: &ManagedCluster, parts: Parts<'_>, touched: &mut Touched) {
         let name = cluster.metadata.name.as_deref().unwrap_or_default();
         let known = self.slots.find(name).filter(|slot| self.clusters.get(*slot).is_some());
         let slot = known.unwrap_or_else(|| self.slots.hold(name));
-        let parts = Parts::of(cluster);
         let new_taints: Box<[CarriedTaint]> = parts.taints.iter().map(|taint| self.carry(taint)).collect();
         self.replace_cluster(slot, Some((parts, new_taints)), touched);
     }
@@ -170,9 +178,9 @@ impl Model {
         let old_taints = before.as_ref().map_or(empty, |record| &record.taints);
         let new_taints = after.map_or(empty, |record| &record.taints);
         let mut shifted = Vec::new();
-        if old_taints != new_taints {
+        let retainted = old_taints != new_taints;
+        if retainted {
             self.standings.retaint(slot, old_taints, new_taints, |class, shift| shifted.push((class, shift)));
-            self.changes.push(slot);
         }
         let existence = |record: Option<&Cluster>| record.map(|record| record.deleting);
         let names = |facet: Facet, keys: &[super::facets::KeyId], facets: &super::facets::Facets| {
@@ -181,16 +189,19 @@ impl Model {
         let mut keys = names(Facet::Label, &label_keys, &self.clusters.labels);
         keys.extend(names(Facet::Claim, &claim_keys, &self.clusters.claims));
         let same_rest = match (&before, after) {
-            (Some(before), Some(after)) => before.rest == after.rest,
+            (Some(before), Some(after)) => before.rest.is_same(&after.rest),
             (None, None) => true,
             _ => false,
         };
         let seen = Seen {
             all: existence(before.as_deref()) != existence(after),
-            object: !same_rest || !keys.is_empty() || old_taints != new_taints,
+            object: !same_rest || !keys.is_empty() || retainted,
             scores: false,
             keys,
         };
+        if retainted {
+            self.moved(slot);
+        }
         self.look_again(slot, &seen, touched);
         if seen.all {
             // What is kept of a decision that cannot be made anew depends on whether a cluster is there at all.
@@ -283,6 +294,7 @@ impl Model {
             return false;
         }
         let before = self.placements.set_eligible(id, eligible);
+        self.thresholds.forget(id);
         let after = &self.placements.get(id).eligible;
         for (set, _) in &before.sets {
             if let Some(set) = self.sets.sets.get_mut(set) {
@@ -325,6 +337,8 @@ impl Model {
     /// that is left half way can be taken out whole.
     pub(super) fn wire(&mut self, entry: Entry) -> PlacementId {
         let id = self.placements.reserve();
+        // The number may have been another's, or its own with another rule.
+        self.thresholds.forget(id);
         for slot in entry.chosen.iter().flatten() {
             self.chosen_by.entry(Slot(slot)).or_default().push(id);
         }
@@ -416,7 +430,7 @@ impl Model {
             old_slots | new_slots
         };
         for slot in &moved {
-            self.changes.push(Slot(slot));
+            self.moved(Slot(slot));
         }
         for (slot, owner) in old_clusters.iter().filter_map(|slot| Some((slot, old_owner.as_ref()?))) {
             forget(&mut self.held_by, *slot, owner);
@@ -426,6 +440,7 @@ impl Model {
         }
         for owner in old_owner.iter().chain(&new_owner) {
             let Some(id) = self.placements.find(owner) else { continue };
+            self.thresholds.forget(id);
             // Our own write coming back says nothing new, unless what is written or chosen depends on what is held.
             let reads_holdings =
                 self.placements.get(id).rule.as_ref().is_ok_and(|rule| rule.reads_holdings());

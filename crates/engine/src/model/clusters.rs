@@ -1,10 +1,12 @@
 //! What the model keeps of each ManagedCluster.
 //!
 //! Owns the compact per-slot record: labels and claims as numbers of interned pairs, taints as numbers with a time,
-//! the two scored resources as numbers, and the rest of the object as JSON bytes for expressions. An expression finds
-//! everything but repeated claims (the last of a name counts), and a cluster with twenty labels and ten claims stays well under two kilobytes.
+//! the two scored resources as numbers, and the rest of the object for expressions: as JSON bytes, or as the object
+//! itself where somebody else keeps it anyway. An expression finds everything but repeated claims (the last of a name
+//! counts), and a cluster with twenty labels and ten claims stays well under two kilobytes.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use berth_api::{
     ClientConfig, ClusterSetManagedNamespaceStatus, ManagedCluster, ManagedClusterClaim, ManagedClusterSpec,
@@ -35,8 +37,38 @@ pub(crate) struct Cluster {
     /// Available, as its condition says.
     pub(crate) available: bool,
     pub(crate) deleting: bool,
-    /// Everything else, as JSON.
-    pub(crate) rest: Box<[u8]>,
+    /// Everything else.
+    pub(crate) rest: Rest,
+}
+
+/// What of an object is kept for expressions alone.
+#[derive(Debug)]
+pub(crate) enum Rest {
+    /// Its JSON, without what is kept elsewhere.
+    Text(Box<[u8]>),
+    /// All of it, with whoever else keeps it: nothing is written down that no expression may ever ask for.
+    Shared(Arc<ManagedCluster>),
+}
+
+impl Rest {
+    /// Whether nothing has changed, as far as that can be told at a glance.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Text(one), Self::Text(other)) => one == other,
+            (Self::Shared(one), Self::Shared(other)) => Arc::ptr_eq(one, other),
+            _ => false,
+        }
+    }
+
+    /// The object without what is kept elsewhere.
+    fn value(&self) -> Value {
+        match self {
+            Self::Text(text) => serde_json::from_slice(text).expect("the model wrote this JSON itself"),
+            Self::Shared(cluster) => {
+                serde_json::to_value(Remainder::of(cluster)).expect("API types always serialise")
+            }
+        }
+    }
 }
 
 impl Cluster {
@@ -57,12 +89,12 @@ pub(crate) struct Parts<'c> {
     pub(crate) memory: Option<f64>,
     pub(crate) available: bool,
     pub(crate) deleting: bool,
-    pub(crate) rest: Box<[u8]>,
+    pub(crate) rest: Rest,
 }
 
-/// What is kept as JSON: the object without what is kept elsewhere, and without who owns which field.
+/// The object without what is kept elsewhere, and without who owns which field.
 #[derive(Serialize)]
-struct Rest<'c> {
+struct Remainder<'c> {
     metadata: RestOfMetadata<'c>,
     spec: Option<RestOfSpec<'c>>,
     status: Option<RestOfStatus<'c>>,
@@ -126,7 +158,20 @@ struct RestOfStatus<'c> {
 }
 
 impl<'c> Parts<'c> {
+    /// Of an object that is not kept.
     pub(crate) fn of(cluster: &'c ManagedCluster) -> Self {
+        // Large enough for nearly all at once, and cut to size afterwards.
+        let mut text = Vec::with_capacity(REST_BYTES);
+        serde_json::to_writer(&mut text, &Remainder::of(cluster)).expect("API types always serialise");
+        Self::with(cluster, Rest::Text(text.into_boxed_slice()))
+    }
+
+    /// Of an object that somebody else keeps as well.
+    pub(crate) fn of_shared(cluster: &'c Arc<ManagedCluster>) -> Self {
+        Self::with(cluster, Rest::Shared(Arc::clone(cluster)))
+    }
+
+    fn with(cluster: &'c ManagedCluster, rest: Rest) -> Self {
         let amount = |resource: &str| {
             cluster.capacity(resource)?.approximate_f64().ok()?;
             cluster.allocatable(resource)?.approximate_f64().ok()
@@ -140,79 +185,78 @@ impl<'c> Parts<'c> {
             memory: amount("memory"),
             available: cluster.available().is_some_and(|condition| condition.status == "True"),
             deleting: cluster.is_deleting(),
-            rest: rest(cluster),
+            rest,
         }
     }
 }
 
-/// Takes everything apart by name, so that a field the API gains is not forgotten here.
-fn rest(cluster: &ManagedCluster) -> Box<[u8]> {
-    let ObjectMeta {
-        annotations,
-        creation_timestamp,
-        deletion_grace_period_seconds,
-        deletion_timestamp,
-        finalizers,
-        generate_name,
-        generation,
-        labels: _,
-        managed_fields: _,
-        name,
-        namespace,
-        owner_references,
-        resource_version,
-        self_link,
-        uid,
-    } = &cluster.metadata;
-    let metadata = RestOfMetadata {
-        annotations: annotations.as_ref(),
-        creation_timestamp: creation_timestamp.as_ref(),
-        deletion_grace_period_seconds: *deletion_grace_period_seconds,
-        deletion_timestamp: deletion_timestamp.as_ref(),
-        finalizers: finalizers.as_deref(),
-        generate_name: generate_name.as_deref(),
-        generation: *generation,
-        name: name.as_deref(),
-        namespace: namespace.as_deref(),
-        owner_references: owner_references.as_deref(),
-        resource_version: resource_version.as_deref(),
-        self_link: self_link.as_deref(),
-        uid: uid.as_deref(),
-    };
-    let spec = cluster.spec.as_ref().map(|spec| {
-        let ManagedClusterSpec {
-            managed_cluster_client_configs,
-            hub_accepts_client,
-            lease_duration_seconds,
-            taints: _,
-        } = spec;
-        RestOfSpec {
-            managed_cluster_client_configs: managed_cluster_client_configs.as_deref(),
-            hub_accepts_client: *hub_accepts_client,
-            lease_duration_seconds: *lease_duration_seconds,
-        }
-    });
-    let status = cluster.status.as_ref().map(|status| {
-        let ManagedClusterStatus {
-            conditions,
-            capacity,
-            allocatable,
-            version,
-            cluster_claims: _,
-            managed_namespaces,
-        } = status;
-        RestOfStatus {
-            conditions: conditions.as_deref(),
-            capacity: capacity.as_ref(),
-            allocatable: allocatable.as_ref(),
-            version: version.as_ref(),
-            managed_namespaces: managed_namespaces.as_deref(),
-        }
-    });
-    // Large enough for nearly all at once, and cut to size afterwards.
-    let mut text = Vec::with_capacity(REST_BYTES);
-    serde_json::to_writer(&mut text, &Rest { metadata, spec, status }).expect("API types always serialise");
-    text.into_boxed_slice()
+impl<'c> Remainder<'c> {
+    /// Takes everything apart by name, so that a field the API gains is not forgotten here.
+    fn of(cluster: &'c ManagedCluster) -> Self {
+        let ObjectMeta {
+            annotations,
+            creation_timestamp,
+            deletion_grace_period_seconds,
+            deletion_timestamp,
+            finalizers,
+            generate_name,
+            generation,
+            labels: _,
+            managed_fields: _,
+            name,
+            namespace,
+            owner_references,
+            resource_version,
+            self_link,
+            uid,
+        } = &cluster.metadata;
+        let metadata = RestOfMetadata {
+            annotations: annotations.as_ref(),
+            creation_timestamp: creation_timestamp.as_ref(),
+            deletion_grace_period_seconds: *deletion_grace_period_seconds,
+            deletion_timestamp: deletion_timestamp.as_ref(),
+            finalizers: finalizers.as_deref(),
+            generate_name: generate_name.as_deref(),
+            generation: *generation,
+            name: name.as_deref(),
+            namespace: namespace.as_deref(),
+            owner_references: owner_references.as_deref(),
+            resource_version: resource_version.as_deref(),
+            self_link: self_link.as_deref(),
+            uid: uid.as_deref(),
+        };
+        let spec = cluster.spec.as_ref().map(|spec| {
+            let ManagedClusterSpec {
+                managed_cluster_client_configs,
+                hub_accepts_client,
+                lease_duration_seconds,
+                taints: _,
+            } = spec;
+            RestOfSpec {
+                managed_cluster_client_configs: managed_cluster_client_configs.as_deref(),
+                hub_accepts_client: *hub_accepts_client,
+                lease_duration_seconds: *lease_duration_seconds,
+            }
+        });
+        let status = cluster.status.as_ref().map(|status| {
+            let ManagedClusterStatus {
+                conditions,
+                capacity,
+                allocatable,
+                version,
+                cluster_claims: _,
+                managed_namespaces,
+            } = status;
+            RestOfStatus {
+                conditions: conditions.as_deref(),
+                capacity: capacity.as_ref(),
+                allocatable: allocatable.as_ref(),
+                version: version.as_ref(),
+                managed_namespaces: managed_namespaces.as_deref(),
+            }
+        });
+        Self { metadata, spec, status }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -271,8 +315,7 @@ impl Clusters {
     /// The whole object as JSON again, for expressions.
     pub(crate) fn object(&self, slot: Slot, standings: &Standings) -> Value {
         let Some(record) = self.get(slot) else { return Value::Null };
-        let mut object: Value =
-            serde_json::from_slice(&record.rest).expect("the model wrote this JSON itself");
+        let mut object = record.rest.value();
         if !record.labels.is_empty() {
             let labels =
                 self.labels.entries(&record.labels).map(|(key, value)| (key.to_owned(), value.into()));
@@ -325,7 +368,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_of_an_object_is_lost_but_what_is_kept_elsewhere() {
+    fn nothing_of_an_object_is_lost_but_what_is_kept_elsewhere_whoever_keeps_it() {
         let text = json!({
             "metadata": {
                 "annotations": {"a": "b"}, "creationTimestamp": "2026-01-01T00:00:00Z",
@@ -356,9 +399,11 @@ mod tests {
         expected.spec.as_mut().unwrap().taints = None;
         expected.status.as_mut().unwrap().cluster_claims = None;
         let expected = serde_json::to_value(expected).unwrap();
-        let kept: Value = serde_json::from_slice(&rest(&cluster)).unwrap();
-        for section in ["metadata", "spec", "status"] {
-            assert_eq!(kept[section], expected[section], "{section}");
+        let cluster = Arc::new(cluster);
+        for rest in [Parts::of(&cluster).rest, Parts::of_shared(&cluster).rest] {
+            for section in ["metadata", "spec", "status"] {
+                assert_eq!(rest.value()[section], expected[section], "{section}");
+            }
         }
     }
 }

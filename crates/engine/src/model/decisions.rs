@@ -132,10 +132,16 @@ impl Decisions {
         self.load(slot) - own.and_then(|own| own.times.get(&slot)).copied().unwrap_or_default()
     }
 
+    /// The highest load of any cluster in the world, and how many have it. Clusters without load are not counted: there are
+    /// more of them than anybody could hold.
+    pub(crate) fn peak(&self) -> (u32, u32) {
+        self.histogram.last_key_value().map_or((0, u32::MAX), |(load, clusters)| (*load, *clusters))
+    }
+
     /// The highest foreign load of any cluster in the world, whether it may be selected or not.
     pub(crate) fn highest_foreign_load(&self, own: Option<&Holdings>) -> u32 {
         let Some(own) = own else {
-            return self.histogram.last_key_value().map_or(0, |(load, _)| *load);
+            return self.peak().0;
         };
         let mut own_at: BTreeMap<u32, u32> = BTreeMap::new();
         let mut highest = 0;

@@ -1,5 +1,7 @@
 //! What can happen to the world.
 
+use std::sync::Arc;
+
 use berth_api::{
     AddOnPlacementScore, ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding, Placement,
     PlacementDecision,
@@ -44,6 +46,9 @@ pub enum Delta {
 #[expect(missing_docs, reason = "each means what it means in `Delta`")]
 pub enum DeltaRef<'o> {
     Cluster(&'o ManagedCluster),
+    /// A ManagedCluster that stays with whoever tells of it until its next change: the model keeps it with them instead of a
+    /// copy of what expressions might ask for.
+    SharedCluster(&'o Arc<ManagedCluster>),
     ClusterGone(&'o str),
     Set(&'o ManagedClusterSet),
     SetGone(&'o str),

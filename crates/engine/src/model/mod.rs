@@ -30,6 +30,7 @@ mod sets;
 mod slots;
 mod standing;
 mod terms;
+mod thresholds;
 mod touch;
 mod trial;
 
@@ -50,7 +51,7 @@ pub(crate) use meter::{ALLOWANCE, FREE_SHARE};
 pub(crate) use placements::{Entry, PlacementId};
 pub(crate) use scores::Scores;
 pub(crate) use sets::{Members, term_of};
-pub(crate) use standing::Class;
+pub(crate) use standing::{Class, ClassId};
 pub(crate) use trial::Trial;
 
 use crate::moment::Moment;
@@ -68,6 +69,7 @@ pub struct Model {
     pub(crate) decisions: decisions::Decisions,
     pub(crate) scores: scores::ScoreTable,
     pub(crate) changes: changes::ChangeLog,
+    thresholds: thresholds::Thresholds,
     /// Who holds a cluster in decisions that exist.
     held_by: HashMap<Slot, Vec<PlacementKey>>,
     /// Who chose a cluster in the last decision, written or not.
@@ -94,6 +96,7 @@ impl Default for Model {
             decisions: decisions::Decisions::default(),
             scores: scores::ScoreTable::default(),
             changes: changes::ChangeLog::default(),
+            thresholds: thresholds::Thresholds::default(),
             held_by: HashMap::default(),
             chosen_by: HashMap::default(),
             clock: Moment::PAST,

@@ -12,7 +12,8 @@ use super::placements::PlacementId;
 use super::slots::Slot;
 use super::standing::{ClassId, Shift};
 use super::terms::TermId;
-use crate::select::Decision;
+use super::thresholds::Thresholds;
+use crate::select::{Decision, Newcomer};
 use crate::selector::Facet;
 
 /// The placements that a change touched, each once and none that is to be left alone. Their names cost nothing until
@@ -88,19 +89,48 @@ impl Model {
         }
     }
 
+    /// Looks at a candidate that became better, with what is known of who may select it apart, so that it can grow meanwhile.
+    fn look_at(&mut self, slot: Slot, look: impl FnOnce(&Self, &mut Thresholds, &Newcomer)) {
+        let mut thresholds = std::mem::take(&mut self.thresholds);
+        look(self, &mut thresholds, &Newcomer::new(self, slot, self.clock));
+        self.thresholds = thresholds;
+    }
+
     fn is_relative(&self, id: PlacementId) -> bool {
         self.placements.get(id).rule.as_ref().is_ok_and(|rule| rule.is_relative())
     }
 
     /// Terms that turned for a cluster.
-    pub(crate) fn touch_turned(&self, slot: Slot, turned: &[(TermId, bool)], touched: &mut Touched) {
+    pub(crate) fn touch_turned(&mut self, slot: Slot, turned: &[(TermId, bool)], touched: &mut Touched) {
+        self.look_at(slot, |model, thresholds, newcomer| {
+            model.find_turned(turned, newcomer, thresholds, touched);
+        });
+    }
+
+    fn find_turned(
+        &self,
+        turned: &[(TermId, bool)],
+        newcomer: &Newcomer,
+        thresholds: &mut Thresholds,
+        touched: &mut Touched,
+    ) {
+        let slot = newcomer.slot;
+        let mut may_enter = |id: PlacementId| {
+            let class = self.placements.get(id).class;
+            let is_shunned = class.is_some_and(|class| newcomer.is_shunned(self, class));
+            thresholds.let_in(self, id, newcomer, is_shunned)
+        };
         for (term, gained) in turned {
             let entry = self.terms.get(*term);
             let set_users =
                 entry.sets.iter().filter_map(|set| self.sets.sets.get(set)).flat_map(|set| &set.users);
             for id in entry.users.iter().chain(set_users) {
                 // Who loses a candidate it does not hold decides as before, unless scores are relative.
-                let concerned = if *gained { self.is_candidate(*id, slot) } else { self.is_relative(*id) };
+                let concerned = if *gained {
+                    self.is_candidate(*id, slot) && may_enter(*id)
+                } else {
+                    self.is_relative(*id)
+                };
                 if concerned {
                     touched.add(*id);
                 }
@@ -118,14 +148,32 @@ impl Model {
     }
 
     /// Classes of tolerations with which a cluster's standing moved.
-    pub(crate) fn touch_shifted(&self, slot: Slot, shifted: &[(ClassId, Shift)], touched: &mut Touched) {
+    pub(crate) fn touch_shifted(&mut self, slot: Slot, shifted: &[(ClassId, Shift)], touched: &mut Touched) {
+        if shifted.is_empty() {
+            return;
+        }
+        self.look_at(slot, |model, thresholds, newcomer| {
+            model.find_shifted(shifted, newcomer, thresholds, touched);
+        });
+    }
+
+    fn find_shifted(
+        &self,
+        shifted: &[(ClassId, Shift)],
+        newcomer: &Newcomer,
+        thresholds: &mut Thresholds,
+        touched: &mut Touched,
+    ) {
+        let slot = newcomer.slot;
         for (class, shift) in shifted {
             match shift {
                 Shift::Same => {}
                 Shift::Better => {
+                    let is_shunned = newcomer.is_shunned(self, *class);
+                    let mut may_enter = |id: PlacementId| thresholds.let_in(self, id, newcomer, is_shunned);
                     for (scope, users) in self.placements.scopes(*class) {
                         if self.admits(&scope.sets, &scope.terms, slot) {
-                            touched.0.extend(users);
+                            touched.0.extend(users.iter().filter(|id| may_enter(**id)));
                         }
                     }
                 }
@@ -210,6 +258,7 @@ impl Model {
         if before == *after {
             return;
         }
+        self.thresholds.forget(id);
         for slot in &before - after {
             forget(&mut self.chosen_by, Slot(slot), &id);
         }

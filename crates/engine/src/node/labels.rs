@@ -22,7 +22,7 @@ mod tests {
     use super::super::fixtures::labels;
     use super::*;
 
-    /// Kubernetes' own: `TestReconcileNodeLabels`.
+    /// Upstream: nodelifecycle/node_lifecycle_controller_test.go "TestReconcileNodeLabels".
     #[test]
     fn the_old_names_follow_the_new() {
         type Labels<'l> = &'l [(&'l str, &'l str)];

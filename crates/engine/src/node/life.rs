@@ -165,8 +165,7 @@ mod tests {
         life.silent_from(&Attention::default(), Graces::default())
     }
 
-    /// Kubernetes' own: `TestTryUpdateNodeHealth`: a node with Ready true, false or unknown has
-    /// the monitor's grace, one without it the startup grace; before and after each.
+    /// Upstream: nodelifecycle/node_lifecycle_controller_test.go "TestTryUpdateNodeHealth".
     #[test]
     fn the_grace_depends_on_whether_there_is_a_ready_condition_and_not_on_what_it_says() {
         for status in ["True", "False", "Unknown"] {

@@ -54,7 +54,7 @@ mod tests {
             .collect()
     }
 
-    /// Kubernetes' own: `TestMonitorNodeHealthUpdateStatus`: a node without any status.
+    /// Upstream: nodelifecycle/node_lifecycle_controller_test.go "TestMonitorNodeHealthUpdateStatus: created long ago, without status".
     #[test]
     fn what_was_never_said_is_unknown_since_the_node_was_made() {
         let written = silenced(&[], at(-60), at(0));
@@ -67,7 +67,7 @@ mod tests {
         assert!(written.iter().all(|one| one.last_transition_time == Some(time(0))));
     }
 
-    /// Kubernetes' own: `TestMonitorNodeHealthUpdateStatus`: a heartbeat that is too old.
+    /// Upstream: nodelifecycle/node_lifecycle_controller_test.go "TestMonitorNodeHealthUpdateStatus: status exceeds the grace period".
     #[test]
     fn what_was_said_becomes_unknown_and_keeps_its_heartbeat() {
         let mut before =

@@ -181,7 +181,7 @@ mod tests {
         tainted(key, "NoSchedule", Some(0))
     }
 
-    /// Kubernetes' own: `TestTaintsNodeByCondition`.
+    /// Upstream: nodelifecycle/node_lifecycle_controller_test.go "TestTaintsNodeByCondition".
     #[test]
     fn no_schedule_follows_the_conditions_at_once() {
         let network = "node.kubernetes.io/network-unavailable";
@@ -223,7 +223,8 @@ mod tests {
         assert_eq!(it.spec.taints, []);
     }
 
-    /// Kubernetes' own: `TestApplyNoExecuteTaints`, `TestApplyNoExecuteTaintsToUnreachableNode`.
+    /// Upstream: nodelifecycle/node_lifecycle_controller_test.go "TestApplyNoExecuteTaints",
+    /// "TestApplyNoExecuteTaintsToUnreachableNode".
     #[test]
     fn no_execute_waits_for_its_turn_and_goes_when_the_node_is_ready() {
         for (status, key) in [("False", NOT_READY), ("Unknown", UNREACHABLE)] {
@@ -239,7 +240,7 @@ mod tests {
         }
     }
 
-    /// Kubernetes' own: `TestSwapUnreachableNotReadyTaints`.
+    /// Upstream: nodelifecycle/node_lifecycle_controller_test.go "TestSwapUnreachableNotReadyTaints".
     #[test]
     fn one_taint_is_swapped_for_the_other_at_once_and_keeps_its_time() {
         let mut it = ready("Unknown", &[]);

@@ -139,6 +139,7 @@ mod tests {
 
     const NOBODY: [&str; 0] = [];
 
+    /// Upstream: nodelifecycle/scheduler/rate_limited_queue_test.go "TestUniqueQueueGet", "TestAddNode", "TestTry".
     #[test]
     fn one_after_another_at_the_pace_of_the_zone_and_the_longest_waiting_first() {
         let mut turns = turns();
@@ -153,8 +154,8 @@ mod tests {
         assert_eq!(next(&mut turns, 22), ["a"]);
     }
 
-    /// Kubernetes' own: `TestApplyNoExecuteTaintsToNodesEnqueueTwice`, and the issues it is from: a
-    /// node that was in line once must be let in again.
+    /// Upstream: nodelifecycle/node_lifecycle_controller_test.go "TestApplyNoExecuteTaintsToNodesEnqueueTwice".
+    /// Upstream: nodelifecycle/scheduler/rate_limited_queue_test.go "TestTryRemovingWhileTry".
     #[test]
     fn who_left_the_line_may_enter_it_again() {
         let mut turns = turns();
@@ -167,6 +168,7 @@ mod tests {
         assert_eq!((next(&mut turns, 9), next(&mut turns, 10)), (vec![], vec!["n".to_owned()]));
     }
 
+    /// Upstream: nodelifecycle/scheduler/rate_limited_queue_test.go "TestAddAfterTry".
     #[test]
     fn a_turn_stays_until_it_is_used() {
         let mut turns = turns();
@@ -177,6 +179,7 @@ mod tests {
         assert_eq!(next(&mut turns, 60), NOBODY);
     }
 
+    /// Upstream: nodelifecycle/scheduler/rate_limited_queue_test.go "TestDelNode".
     #[test]
     fn who_got_well_takes_nobodys_turn() {
         let mut turns = turns();
@@ -186,6 +189,7 @@ mod tests {
         assert_eq!(next(&mut turns, 1), ["b"]);
     }
 
+    /// Upstream: nodelifecycle/scheduler/rate_limited_queue_test.go "TestSwapLimiter".
     #[test]
     fn a_stop_calls_back_who_has_not_gone() {
         let mut turns = turns();

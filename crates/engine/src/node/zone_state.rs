@@ -30,7 +30,6 @@ impl ZoneState {
 mod tests {
     use super::*;
 
-    /// Kubernetes' own: `TestMonitorNodeHealth`, and the function it is about.
     #[test]
     fn a_zone_is_disrupted_in_part_by_more_than_two_and_the_share_and_fully_when_none_is_ready() {
         use ZoneState::{Full, Normal, Partial};

@@ -21,7 +21,7 @@ use std::time::Duration;
 use berth_api::core::Zone;
 
 use super::zone_state::ZoneState;
-use crate::evict::{Freeze, Rate};
+use crate::evict::{Cause, Freeze, Rate};
 use crate::moment::Moment;
 
 /// Nodes let go after a rest: one, whatever the rate.
@@ -198,11 +198,6 @@ impl Zones {
         self.is_stirred = true;
     }
 
-    /// The zone a node was counted in.
-    pub fn zone_of(&self, node: &str) -> Option<&Zone> {
-        self.nodes.get(node).map(|(zone, _)| zone)
-    }
-
     /// Looks at the counts and the clock; what follows comes back.
     pub fn turn(&mut self, now: Moment) -> Vec<ZoneNews> {
         let is_set_back = now < self.clock;
@@ -289,14 +284,16 @@ impl Zones {
         self.down_since.is_some()
     }
 
+    /// Whether armed evictions are to be held while everything is down.
+    pub fn may_freeze(&self) -> bool {
+        self.policy.when_all_down == WhenAllDown::Hold
+    }
+
     /// The stop for whoever evicts, where armed evictions are to be held while everything is down.
     pub fn freeze(&self) -> Option<Freeze> {
-        let since = self.down_since.filter(|_| self.policy.when_all_down == WhenAllDown::Hold)?;
-        Some(Freeze {
-            reason: "no node of any zone is ready, so it is not the nodes".into(),
-            by: None,
-            since: Some(since),
-        })
+        let since = self.down_since.filter(|_| self.may_freeze())?;
+        let stop = Freeze::of(Cause::AllDown, "no node of any zone is ready, so it is not the nodes");
+        Some(Freeze { since: Some(since), ..stop })
     }
 
     /// The zones that have nodes, with their counts, in order.

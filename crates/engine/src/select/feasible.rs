@@ -5,7 +5,7 @@
 
 use roaring::RoaringBitmap;
 
-use crate::model::{Class, Entry, Holdings, Model, PlacementId, Slot};
+use crate::model::{Class, ClassId, Entry, Holdings, Model, PlacementId, Slot};
 use crate::moment::Moment;
 
 /// The clusters of the placement's sets that are not being deleted.
@@ -100,6 +100,14 @@ pub(crate) fn shunned(model: &Model, entry: &Entry, feasible: &RoaringBitmap, no
         }
     }
     shunned
+}
+
+/// Whether a class wishes to avoid one cluster.
+pub(crate) fn is_shunned(model: &Model, id: ClassId, slot: Slot, now: Moment) -> bool {
+    let class = model.standings.class(id);
+    class.shunned.contains(slot.index_u32())
+        || (class.timed.contains(slot.index_u32())
+            && model.standings.standing(id, model.clusters.taints(slot)).shunned(now))
 }
 
 pub(crate) fn holds(own: Option<&Holdings>, slot: Slot) -> bool {

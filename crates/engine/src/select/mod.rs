@@ -25,6 +25,7 @@ mod ranking;
 mod rule;
 mod score;
 mod spread;
+mod threshold;
 mod tiers;
 mod transition;
 
@@ -42,3 +43,4 @@ pub(crate) use ranking::{Ranked, Ranking, best};
 pub(crate) use rule::Resource;
 pub(crate) use score::Scorer;
 pub(crate) use spread::Spreader;
+pub(crate) use threshold::{Newcomer, Threshold, judge};

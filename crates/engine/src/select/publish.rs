@@ -38,18 +38,21 @@ pub struct Published {
     pub scores_due: Option<Moment>,
 }
 
-/// Renders a decision. `existing` are the placement's PlacementDecisions as they are.
+/// Renders a decision. `existing` are the placement's PlacementDecisions as they are, and `room` is which details these can
+/// hold: what is compared with them must be without the others, or it would differ for ever.
 pub fn publish(
     model: &Model,
     placement: &Placement,
     existing: &[&PlacementDecision],
     decision: &Decision,
+    room: Details,
     now: Moment,
 ) -> Published {
     let key = PlacementKey::of(&placement.metadata);
     let rule =
         model.placements.find(&key).and_then(|id| model.placements.get(id).rule.as_ref().ok().cloned());
-    let writer = Writer { model, placement, existing, decision, rule: rule.as_deref(), now };
+    let details = rule.as_ref().map(|rule| rule.details).unwrap_or_default().and(room);
+    let writer = Writer { model, placement, existing, decision, rule: rule.as_deref(), details, now };
     writer.publish()
 }
 
@@ -59,6 +62,8 @@ struct Writer<'w> {
     existing: &'w [&'w PlacementDecision],
     decision: &'w Decision,
     rule: Option<&'w Rule>,
+    /// What was asked for, where there is room for it.
+    details: Details,
     now: Moment,
 }
 
@@ -104,12 +109,8 @@ impl Writer<'_> {
         self.placement.metadata.name.as_deref().unwrap_or_default()
     }
 
-    fn details(&self) -> Details {
-        self.rule.map(|rule| rule.details).unwrap_or_default()
-    }
-
     fn shows_scores(&self) -> bool {
-        self.details().score || self.rule.is_some_and(|rule| rule.order == Order::Score)
+        self.details.score || self.rule.is_some_and(|rule| rule.order == Order::Score)
     }
 
     /// Slices of at most 100 clusters, numbered from 1 across groups.
@@ -163,8 +164,8 @@ impl Writer<'_> {
         ClusterDecision {
             cluster_name: pick.cluster.to_string(),
             reason: Some(self.why_selected().to_owned()),
-            score: self.details().score.then_some(pick.score),
-            available: self.details().available.then(|| cluster.is_some_and(|cluster| cluster.available)),
+            score: self.details.score.then_some(pick.score),
+            available: self.details.available.then(|| cluster.is_some_and(|cluster| cluster.available)),
         }
     }
 

@@ -203,3 +203,14 @@ pub struct Details {
     /// `decisions[].available`
     pub available: bool,
 }
+
+impl Details {
+    /// Each of them.
+    pub const ALL: Self = Self { score: true, available: true };
+
+    /// Those of both.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self { score: self.score && other.score, available: self.available && other.available }
+    }
+}

@@ -15,7 +15,7 @@ use crate::moment::Moment;
 const BALANCE_TABLE_MAX: u32 = 1024;
 
 /// The best value of a prioritizer.
-const BEST: i64 = 100;
+pub(crate) const BEST: i64 = 100;
 
 /// The value of Balance for a cluster with `load` foreign decisions where the most loaded has `highest`.
 pub(crate) fn balance(load: u32, highest: u32) -> i64 {

@@ -21,6 +21,7 @@ mod properties;
 mod purity;
 mod random;
 mod rankings;
+mod replacement;
 mod seeds;
 mod sets;
 mod shared;

@@ -8,7 +8,7 @@ use berth_api::{
 };
 use berth_engine::explain::{Account, explain};
 use berth_engine::model::ObjectKey;
-use berth_engine::select::{Decision, Published, publish};
+use berth_engine::select::{Decision, Details, Published, publish};
 use berth_engine::{Delta, Model, Moment, PlacementKey};
 use serde_json::Value;
 
@@ -99,7 +99,8 @@ impl World {
     }
 
     pub(crate) fn publish(&self, placement: &PlacementKey, decision: &Decision, now: Moment) -> Published {
-        publish(&self.model, &self.placements[placement], &self.existing(placement), decision, now)
+        let existing = self.existing(placement);
+        publish(&self.model, &self.placements[placement], &existing, decision, Details::ALL, now)
     }
 
     /// Decides, and writes the result as the controller would.

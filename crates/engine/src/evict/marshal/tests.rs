@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::*;
-use crate::evict::{Allowance, Rate, Thresholds};
+use crate::evict::{Allowance, Cause, Freeze, Rate, Thresholds};
 
 const START: Moment = Moment::from_second(1_000);
 
@@ -14,12 +14,16 @@ fn zone(name: &str) -> Domain {
     Domain::Zone(name.into())
 }
 
+fn workload(name: &str) -> Domain {
+    Domain::PolicyWorkload("p".into(), name.into())
+}
+
 fn route(domains: &[Domain]) -> Route {
     domains.into()
 }
 
 fn freeze(reason: &str) -> Freeze {
-    Freeze { reason: reason.into(), by: None, since: None }
+    Freeze::of(Cause::Person, reason)
 }
 
 fn second(seconds: i64) -> Moment {
@@ -63,14 +67,72 @@ fn a_domain_that_is_full_holds_its_own_and_nobody_else() {
 }
 
 #[test]
+fn who_is_away_by_somebody_elses_hand_counts_as_well() {
+    let mut marshal = Marshal::default();
+    let a = workload("a");
+    marshal.bound(&a, Bounds { in_flight: Allowance::Percent(50), ..Bounds::default() }, START);
+    marshal.census(&a, 0, 4, START);
+    marshal.absent(&a, 1);
+    for subject in [1, 2] {
+        marshal.want(&subject, START, &route(&[Domain::Everything, a.clone()]));
+    }
+    assert_eq!(all(&mut marshal, START), [1]);
+    let hold = marshal.hold(&2, START).unwrap();
+    assert_eq!(hold.to_string(), "2 of policy p in workload a are away, and 50% may be");
+    marshal.ended(&1);
+    marshal.absent(&a, 2);
+    assert_eq!(marshal.next(START), None, "it goes on being away");
+    marshal.absent(&a, 1);
+    assert_eq!(marshal.next(START), Some(2));
+}
+
+#[test]
+fn who_was_let_go_and_has_not_gone_gives_its_turn_back() {
+    let mut marshal = Marshal::default();
+    let a = zone("a");
+    marshal.bound(&a, Bounds { rate: Rate::per_second(0.1, 1), ..Bounds::default() }, START);
+    for subject in [1, 2, 3] {
+        marshal.want(&subject, START, &route(std::slice::from_ref(&a)));
+    }
+    assert_eq!(all(&mut marshal, START), [1]);
+    marshal.given_back(&1);
+    assert_eq!(all(&mut marshal, second(1)), [2], "nobody has gone yet");
+    assert_eq!(marshal.wake(), Some(second(11)));
+}
+
+#[test]
+fn that_a_breaker_opens_and_closes_is_told_once_each() {
+    let mut marshal: Marshal<u32> = Marshal::default();
+    let a = zone("a");
+    let thresholds =
+        Thresholds { open_percent: 50, open_count: 2, close_percent: 50, calm: Duration::from_secs(10) };
+    marshal.bound(&a, Bounds { breaker: Some(thresholds), ..Bounds::default() }, START);
+    marshal.census(&a, 1, 4, START);
+    assert_eq!(marshal.take_turned(), [(a.clone(), BreakerSight::Closed)]);
+    marshal.census(&a, 2, 4, second(1));
+    marshal.census(&a, 3, 4, second(2));
+    let open = Hold::BreakerOpen { domain: a.clone(), affected: 3, total: 4, until: None };
+    assert_eq!(marshal.take_turned(), [(a.clone(), BreakerSight::Open(open))]);
+    marshal.census(&a, 4, 4, second(3));
+    assert_eq!(marshal.take_turned(), [], "it is open already");
+    marshal.census(&a, 0, 4, second(4));
+    assert_eq!((marshal.next(second(4)), marshal.take_turned()), (None, vec![]), "not before it was calm");
+    assert_eq!(marshal.wake(), Some(second(14)));
+    marshal.next(second(14));
+    assert_eq!(marshal.take_turned(), [(a.clone(), BreakerSight::Closed)]);
+    marshal.forget(&a, second(15));
+    assert_eq!(marshal.take_turned(), [(a, BreakerSight::Gone)]);
+}
+
+#[test]
 fn a_person_who_says_stop_is_heard_at_once_and_until_they_take_it_back() {
     let mut marshal = Marshal::default();
     marshal.want(&1, START, &route(&[Domain::Everything]));
-    marshal.freeze(Some(freeze("network maintenance")));
+    marshal.stop([freeze("network maintenance")].into_iter().collect());
     assert_eq!((marshal.next(second(9)), marshal.wake()), (None, None));
     assert_eq!(marshal.hold(&1, second(9)).unwrap().to_string(), "frozen: network maintenance");
     assert_eq!(marshal.held(second(9)), BTreeMap::from([("frozen", 1)]));
-    marshal.freeze(None);
+    marshal.stop(Stops::default());
     assert_eq!(marshal.held(second(9)), BTreeMap::new());
     assert_eq!(marshal.next(second(9)), Some(1));
 }
@@ -113,6 +175,32 @@ fn an_open_breaker_holds_everybody_in_its_domain_and_closes_by_itself() {
 }
 
 #[test]
+fn who_was_let_go_is_barred_by_what_opens_or_stops_behind_it_and_by_nothing_else() {
+    let mut marshal = Marshal::default();
+    let (a, b) = (zone("a"), zone("b"));
+    let thresholds =
+        Thresholds { open_percent: 50, open_count: 2, close_percent: 30, calm: Duration::from_mins(1) };
+    let bounds = Bounds { breaker: Some(thresholds), in_flight: Allowance::Count(1), ..Bounds::default() };
+    for domain in [&a, &b] {
+        marshal.bound(domain, bounds, START);
+        marshal.census(domain, 1, 10, START);
+    }
+    marshal.want(&1, START, &route(&[Domain::Everything, a.clone()]));
+    marshal.want(&2, START, &route(&[Domain::Everything, b]));
+    assert_eq!(all(&mut marshal, START), [1, 2]);
+    assert!(!marshal.is_barred(&1), "as many are away as may be, and it is one of them");
+    marshal.census(&a, 5, 10, second(1));
+    assert_eq!((marshal.is_barred(&1), marshal.is_barred(&2)), (true, false));
+    marshal.census(&a, 1, 10, second(2));
+    assert_eq!(marshal.next(second(62)), None);
+    assert!(!marshal.is_barred(&1), "it has closed again");
+    marshal.bound(&a, Bounds { rate: Rate::Stopped, ..bounds }, second(62));
+    assert_eq!((marshal.is_barred(&1), marshal.is_barred(&2)), (true, false));
+    marshal.stop([freeze("stop")].into_iter().collect());
+    assert!(marshal.is_barred(&2));
+}
+
+#[test]
 fn a_clock_that_is_set_back_an_hour_holds_nobody_up_for_an_hour() {
     let mut marshal = Marshal::default();
     let a = zone("a");
@@ -143,7 +231,7 @@ fn whose_cause_is_gone_never_goes() {
 fn what_is_idle_is_forgotten() {
     let mut marshal = Marshal::default();
     for name in 0..100 {
-        let workload = Domain::Workload(format!("ns/{name}").into());
+        let workload = workload(&format!("ns/{name}"));
         marshal.want(&name, START, &route(&[Domain::Everything, workload.clone()]));
         assert_eq!(marshal.next(START), Some(name));
         marshal.ended(&name);
@@ -157,6 +245,7 @@ fn what_is_idle_is_forgotten() {
 struct Naive {
     frozen: bool,
     domains: BTreeMap<Domain, (Bounds, Bucket, Option<Breaker>, usize)>,
+    absent: BTreeMap<Domain, usize>,
     waiting: BTreeMap<u32, (Moment, Route)>,
     away: BTreeMap<u32, Route>,
 }
@@ -170,7 +259,8 @@ impl Naive {
         route.iter().any(|domain| {
             let Some((bounds, bucket, breaker, size)) = self.domains.get(domain) else { return false };
             breaker.as_ref().is_some_and(Breaker::is_open)
-                || self.away_of(domain) >= bounds.in_flight.of(*size)
+                || self.away_of(domain) + self.absent.get(domain).copied().unwrap_or_default()
+                    >= bounds.in_flight.of(*size)
                 || bucket.ready_at(now) > now
         })
     }
@@ -210,19 +300,22 @@ enum Step {
     Want(u32, i64, Route),
     Withdraw(u32),
     Ended(u32),
+    GivenBack(u32),
+    Absent(Domain, usize),
     Bound(Domain, Bounds),
     Census(Domain, usize, usize),
+    Forget(Domain),
     Freeze(bool),
     Pass(i64),
     Next,
 }
 
 fn any_domain() -> impl Strategy<Value = Domain> {
-    select(vec![Domain::Everything, zone("a"), zone("b"), Domain::Workload("w".into())])
+    select(vec![Domain::Everything, zone("a"), zone("b"), workload("w")])
 }
 
 fn any_route() -> impl Strategy<Value = Route> {
-    let (a, b, w) = (zone("a"), zone("b"), Domain::Workload("w".into()));
+    let (a, b, w) = (zone("a"), zone("b"), workload("w"));
     select(vec![
         route(&[Domain::Everything]),
         route(&[Domain::Everything, a.clone()]),
@@ -254,10 +347,13 @@ fn any_step() -> impl Strategy<Value = Step> {
         6 => (0_u32..12, -2_i64..12, any_route()).prop_map(|(subject, due, route)| Step::Want(subject, due, route)),
         2 => (0_u32..12).prop_map(Step::Withdraw),
         5 => (0_u32..12).prop_map(Step::Ended),
+        2 => (0_u32..12).prop_map(Step::GivenBack),
+        1 => (any_domain(), 0_usize..3).prop_map(|(domain, absent)| Step::Absent(domain, absent)),
         2 => (any_domain(), any_bounds()).prop_map(|(domain, bounds)| Step::Bound(domain, bounds)),
         2 => (any_domain(), 0_usize..6, 0_usize..6).prop_map(|(domain, affected, healthy)| {
             Step::Census(domain, affected, affected + healthy)
         }),
+        1 => any_domain().prop_map(Step::Forget),
         1 => any::<bool>().prop_map(Step::Freeze),
         // Clocks are set back, too.
         3 => (-3_i64..10).prop_map(Step::Pass),
@@ -292,6 +388,20 @@ proptest! {
                     marshal.ended(&subject);
                     naive.away.remove(&subject);
                 }
+                Step::GivenBack(subject) => {
+                    marshal.given_back(&subject);
+                    let route = naive.away.remove(&subject);
+                    for domain in route.iter().flat_map(|route| route.iter()) {
+                        if let Some((_, bucket, ..)) = naive.domains.get_mut(domain) {
+                            bucket.give_back();
+                        }
+                    }
+                }
+                Step::Absent(domain, absent) => {
+                    marshal.absent(&domain, absent);
+                    naive.domains.entry(domain.clone()).or_default();
+                    naive.absent.insert(domain, absent);
+                }
                 Step::Bound(domain, bounds) => {
                     marshal.bound(&domain, bounds, now);
                     asked = now;
@@ -314,8 +424,16 @@ proptest! {
                         breaker.observe(affected, total, now);
                     }
                 }
+                Step::Forget(domain) => {
+                    marshal.forget(&domain, now);
+                    asked = now;
+                    naive.look_at_the_clock(now);
+                    // What is taken anew is as new as what was never there.
+                    naive.domains.remove(&domain);
+                    naive.absent.remove(&domain);
+                }
                 Step::Freeze(stop) => {
-                    marshal.freeze(stop.then(|| freeze("stop")));
+                    marshal.stop(stop.then(|| freeze("stop")).into_iter().collect());
                     naive.frozen = stop;
                 }
                 Step::Pass(seconds) => now = now.plus_seconds(seconds),
@@ -331,8 +449,8 @@ proptest! {
             prop_assert_eq!(marshal.waiting(), naive.waiting.len());
         }
         // All causes go: nobody may be forgotten.
-        marshal.freeze(None);
-        for domain in [Domain::Everything, zone("a"), zone("b"), Domain::Workload("w".into())] {
+        marshal.stop(Stops::default());
+        for domain in [Domain::Everything, zone("a"), zone("b"), workload("w")] {
             marshal.bound(&domain, Bounds::default(), now);
         }
         for subject in 0..12 {
@@ -341,5 +459,181 @@ proptest! {
         let gone = all(&mut marshal, now.plus_seconds(1_000));
         prop_assert_eq!(gone.len(), naive.waiting.len());
         prop_assert_eq!(marshal.waiting(), 0);
+    }
+}
+
+/// Bounds that stay as they are while the steps are taken, told by the numbers themselves.
+#[derive(Clone, Copy, Debug)]
+struct Told {
+    /// One in so many milliseconds, and so many after a rest.
+    pace: Option<(u64, u32)>,
+    /// So many of a hundred may be away.
+    percent: u8,
+    /// None goes while so many of a hundred are affected.
+    breaks_at: u8,
+}
+
+impl Told {
+    fn bounds(self) -> Bounds {
+        let rate = self.pace.map_or(Rate::Unlimited, |(millis, burst)| Rate::Every {
+            interval: Duration::from_millis(millis),
+            burst,
+        });
+        let thresholds = Thresholds {
+            open_percent: self.breaks_at,
+            open_count: 1,
+            close_percent: self.breaks_at,
+            calm: Duration::from_secs(2),
+        };
+        Bounds { rate, in_flight: Allowance::Percent(self.percent), breaker: Some(thresholds) }
+    }
+
+    /// How many of so many may be away.
+    fn allows(self, size: usize) -> usize {
+        if self.percent == 0 { 0 } else { (size * usize::from(self.percent) / 100).max(1) }
+    }
+}
+
+fn any_told() -> impl Strategy<Value = Told> {
+    let pace = prop::option::of((select(vec![100_u64, 400, 1_000, 5_000]), 1_u32..4));
+    (pace, select(vec![0_u8, 20, 50, 100]), 30_u8..=100).prop_map(|(pace, percent, breaks_at)| Told {
+        pace,
+        percent,
+        breaks_at,
+    })
+}
+
+#[derive(Clone, Debug)]
+enum Move {
+    Want(u32, i64, Route),
+    Ended(u32),
+    Census(Domain, usize, usize),
+    Absent(Domain, usize),
+    Pass(u64),
+}
+
+fn any_move() -> impl Strategy<Value = Move> {
+    prop_oneof![
+        6 => (0_u32..30, -2_i64..3, any_route()).prop_map(|(subject, due, route)| Move::Want(subject, due, route)),
+        4 => (0_u32..30).prop_map(Move::Ended),
+        2 => (any_domain(), 0_usize..6, 0_usize..12).prop_map(|(domain, affected, healthy)| {
+            Move::Census(domain, affected, affected + healthy)
+        }),
+        1 => (any_domain(), 0_usize..3).prop_map(|(domain, absent)| Move::Absent(domain, absent)),
+        4 => prop_oneof![0_u64..60, 0_u64..3_000].prop_map(Move::Pass),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1_000))]
+
+    /// What goes is held against the numbers, and not against somebody who counts in the same way: never more away than may be,
+    /// never one with a breaker's share affected, never one ahead of its moment, and in no time more than the rate.
+    #[test]
+    fn no_bound_is_ever_exceeded(
+        told in prop::collection::vec(any_told(), 4),
+        moves in prop::collection::vec(any_move(), 0..150),
+    ) {
+        let domains = [Domain::Everything, zone("a"), zone("b"), workload("w")];
+        let told: BTreeMap<Domain, Told> = domains.into_iter().zip(told).collect();
+        let mut marshal = Marshal::default();
+        let mut counted: BTreeMap<Domain, (usize, usize)> = BTreeMap::new();
+        let mut absent: BTreeMap<Domain, usize> = BTreeMap::new();
+        let mut wanted: BTreeMap<u32, (Moment, Route)> = BTreeMap::new();
+        let mut away: BTreeMap<u32, Route> = BTreeMap::new();
+        let mut went: BTreeMap<Domain, Vec<Moment>> = BTreeMap::new();
+        let mut now = START;
+        for (domain, told) in &told {
+            marshal.bound(domain, told.bounds(), now);
+        }
+        for step in moves {
+            match step {
+                Move::Want(subject, due, route) => {
+                    let due = now.plus_seconds(due);
+                    marshal.want(&subject, due, &route);
+                    if !away.contains_key(&subject) {
+                        wanted.insert(subject, (due, route));
+                    }
+                }
+                Move::Ended(subject) => {
+                    marshal.ended(&subject);
+                    away.remove(&subject);
+                }
+                Move::Census(domain, affected, size) => {
+                    marshal.census(&domain, affected, size, now);
+                    counted.insert(domain, (affected, size));
+                }
+                Move::Absent(domain, so_many) => {
+                    marshal.absent(&domain, so_many);
+                    absent.insert(domain, so_many);
+                }
+                Move::Pass(millis) => now = now.plus(Duration::from_millis(millis)),
+            }
+            while let Some(subject) = marshal.next(now) {
+                let (due, route) = wanted.remove(&subject).expect("only who is wanted goes");
+                prop_assert!(due <= now);
+                away.insert(subject, Arc::clone(&route));
+                for domain in route.iter() {
+                    let told = told[domain];
+                    let Some((affected, size)) = counted.get(domain).copied() else {
+                        return Err(TestCaseError::fail(format!("nobody has counted {domain}")));
+                    };
+                    let is_too_much =
+                        affected > 0 && affected * 100 >= size * usize::from(told.breaks_at);
+                    prop_assert!(!is_too_much, "{affected} of {size} in {domain} are affected");
+                    let together = away.values().filter(|route| route.contains(domain)).count()
+                        + absent.get(domain).copied().unwrap_or_default();
+                    prop_assert!(together <= told.allows(size), "{together} of {size} in {domain} are away");
+                    let times = went.entry(domain.clone()).or_default();
+                    times.push(now);
+                    let Some((interval, burst)) = told.pace else { continue };
+                    // What a timer may be late by is made up for: 25 ms, or an interval.
+                    let slack = interval.min(25) as f64;
+                    for (number, begun) in times.iter().rev().enumerate() {
+                        let window = begun.until(now).as_secs_f64() * 1e3 + slack;
+                        let most = window / interval as f64 + f64::from(burst);
+                        prop_assert!((number + 1) as f64 <= most + 1e-6, "{number} and one in {window} ms");
+                    }
+                }
+            }
+        }
+    }
+
+    /// Those whose every attempt fails come back behind those who were due before the failure: whoever can go goes, in the time
+    /// that one attempt of everybody takes.
+    #[test]
+    fn nobody_starves_behind_those_who_fail_again_and_again(
+        failing in 1_usize..20,
+        healthy in 1_usize..20,
+        burst in 1_u32..4,
+        at_once in 1_u32..4,
+        later in 0_i64..10,
+    ) {
+        let mut marshal = Marshal::default();
+        let bounds = Bounds {
+            rate: Rate::per_second(1.0, burst),
+            in_flight: Allowance::Count(at_once),
+            breaker: None,
+        };
+        marshal.bound(&Domain::Everything, bounds, START);
+        let everything = route(&[Domain::Everything]);
+        for subject in 0..failing {
+            marshal.want(&subject, START, &everything);
+        }
+        for subject in failing..failing + healthy {
+            marshal.want(&subject, second(later), &everything);
+        }
+        let mut left = healthy;
+        for tick in 0..later + 2 * (failing + healthy) as i64 {
+            let mut failed = Vec::new();
+            while let Some(subject) = marshal.next(second(tick)) {
+                marshal.ended(&subject);
+                if subject < failing { failed.push(subject) } else { left -= 1 }
+            }
+            for subject in failed {
+                marshal.want(&subject, second(tick), &everything);
+            }
+        }
+        prop_assert_eq!(left, 0);
     }
 }

@@ -8,6 +8,9 @@ use super::super::fixtures::{at, beating, labels, node, taint, time};
 use super::super::names::{label, taint as key};
 use super::*;
 
+#[path = "tests/modes.rs"]
+mod modes;
+
 /// A cluster: its nodes as the API server has them, and what its lifecycle makes of them.
 struct Cluster {
     lifecycle: Lifecycle,
@@ -157,8 +160,21 @@ fn a_node_that_falls_silent_is_unknown_at_its_moment_and_back_when_it_speaks() {
     assert_eq!(cluster.taints("a2"), CLEAN);
 }
 
-/// Kubernetes' own: `TestMonitorNodeHealthUpdateNodeAndPodStatusWithLease`: whether there is a
-/// lease, whether it is renewed, and whether the status is fresh, old or missing.
+/// Whether there is a lease, whether it is renewed, and whether the status is fresh, old or missing.
+///
+/// Upstream: nodelifecycle/node_lifecycle_controller_test.go
+/// "TestMonitorNodeHealthUpdateNodeAndPodStatusWithLease: Node created recently, without status. Node lease is missing.",
+/// "TestMonitorNodeHealthUpdateNodeAndPodStatusWithLease: Node created recently, without status. Node lease is renewed recently.",
+/// "TestMonitorNodeHealthUpdateNodeAndPodStatusWithLease: Node created long time ago, without status. Node lease is missing.",
+/// "TestMonitorNodeHealthUpdateNodeAndPodStatusWithLease: Node created long time ago, without status. Node lease is renewed
+/// recently.",
+/// "TestMonitorNodeHealthUpdateNodeAndPodStatusWithLease: Node created long time ago, without status. Node lease is expired.",
+/// "TestMonitorNodeHealthUpdateNodeAndPodStatusWithLease: Node created long time ago, with status updated by kubelet exceeds grace
+/// period. Node lease is renewed.",
+/// "TestMonitorNodeHealthUpdateNodeAndPodStatusWithLease: Node created long time ago, with status updated by kubelet recently. Node
+/// lease is expired.",
+/// "TestMonitorNodeHealthUpdateNodeAndPodStatusWithLease: Node created long time ago, with status updated by kubelet exceeds grace
+/// period. Node lease is also expired.".
 #[test]
 fn either_a_lease_or_a_status_that_changes_keeps_a_node_known() {
     // A lease at first, one that is renewed, a status at first, one that is posted; what Ready is a minute later.
@@ -294,7 +310,7 @@ fn where_it_is_wanted_nothing_changes_while_everything_is_down() {
     assert!(cluster.lifecycle.zones().freeze().is_some());
 }
 
-/// Kubernetes' own: `TestMonitorNodeHealth`: the only node that lives is excluded.
+/// Upstream: nodelifecycle/node_lifecycle_controller_test.go "Test_isNodeExcludedFromDisruptionChecks".
 #[test]
 fn a_node_that_does_not_count_is_judged_like_any_other() {
     let mut cluster = Cluster::with(&[("a", 3)]);

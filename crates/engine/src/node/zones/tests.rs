@@ -41,7 +41,8 @@ fn the_pace_follows_the_state_of_the_zone_and_its_size() {
     }
 }
 
-/// Kubernetes' own: `TestMonitorNodeHealth`: one zone and both zones down, one back.
+/// Upstream: nodelifecycle/node_lifecycle_controller_test.go "TestMonitorNodeHealth: No Disruption: Initially both zones down,
+/// one comes back", "TestMonitorNodeHealth: Full Disruption: all the Nodes in both the zones are down".
 #[test]
 fn everything_is_down_only_when_no_zone_has_a_node_that_is_ready() {
     let mut zones = Zones::new(DisruptionPolicy::default());
@@ -58,7 +59,8 @@ fn everything_is_down_only_when_no_zone_has_a_node_that_is_ready() {
     assert!(pace(&zones, "a") > 0.0 && pace(&zones, "b") > 0.0, "and nobody waits for another calm");
 }
 
-/// Kubernetes' own: `TestMonitorNodeHealth`: the only node that lives is excluded.
+/// Upstream: nodelifecycle/node_lifecycle_controller_test.go "TestMonitorNodeHealth: Full Disruption: the only available Node
+/// has the node.kubernetes.io/exclude-disruption label".
 #[test]
 fn excluded_nodes_do_not_count_and_where_nobody_counts_nothing_is_said() {
     let mut zones = Zones::new(DisruptionPolicy::default());
