@@ -20,6 +20,25 @@ pub struct FieldProblem {
     pub message: String,
 }
 
+impl FieldProblem {
+    /// Both in a sentence.
+    pub(crate) fn sentence(&self) -> String {
+        format!("{}: {}", self.path, self.message)
+    }
+}
+
+/// Refuses what was not wrong before. What was is told again: somebody may label or mend an object from before these rules one
+/// field at a time.
+pub(crate) fn unless_known(now: Vec<FieldProblem>, before: &[FieldProblem]) -> Result<Vec<String>, Denial> {
+    let (old, new): (Vec<FieldProblem>, Vec<FieldProblem>) =
+        now.into_iter().partition(|problem| before.contains(problem));
+    if new.is_empty() {
+        Ok(old.iter().map(FieldProblem::sentence).collect())
+    } else {
+        Err(Denial::invalid(new))
+    }
+}
+
 impl Denial {
     /// The one who asks may not do this.
     pub(crate) fn forbidden(message: String) -> Self {
@@ -33,8 +52,7 @@ impl Denial {
 
     /// The object is well formed and could not work.
     pub(crate) fn invalid(fields: Vec<FieldProblem>) -> Self {
-        let message =
-            fields.iter().map(|field| format!("{}: {}", field.path, field.message)).collect::<Vec<_>>();
+        let message = fields.iter().map(FieldProblem::sentence).collect::<Vec<_>>();
         Self { code: 422, message: message.join("; "), fields }
     }
 }

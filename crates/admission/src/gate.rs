@@ -6,16 +6,23 @@ use serde_json::Value;
 use crate::attempt::{Attempt, Operation};
 use crate::denial::Denial;
 use crate::oracle::Oracle;
-use crate::{cluster, placement, set_binding};
+use crate::{cluster, eviction_policy, placement, replacement, replacement_policy, set_binding};
 
-/// The plurals with rules, or with something at stake; all in one group.
-pub const RESOURCES: [&str; 4] =
-    ["managedclusters", "managedclustersetbindings", "managedclustersets", "placements"];
+/// What has rules, or something at stake: group and plural. Each plural is in one group only.
+pub const RESOURCES: [(&str, &str); 7] = [
+    (names::GROUP, "managedclusters"),
+    (names::GROUP, "managedclustersetbindings"),
+    (names::GROUP, "managedclustersets"),
+    (names::GROUP, "placements"),
+    (names::BERTH_GROUP, "evictionpolicies"),
+    (names::BERTH_GROUP, "replacementpolicies"),
+    (names::BERTH_GROUP, "replacements"),
+];
 
 /// Whether there is something to say to writes to this resource itself. There is not to subresources: they are
 /// other people's doors.
 pub fn concerns(group: &str, resource: &str, subresource: &str) -> bool {
-    group == names::GROUP && subresource.is_empty() && RESOURCES.contains(&resource)
+    subresource.is_empty() && RESOURCES.contains(&(group, resource))
 }
 
 /// Turns the object into what is to be stored.
@@ -41,6 +48,9 @@ pub fn validate(
         "managedclusters" => cluster::validate(attempt, object, oracle).map(|()| Vec::new()),
         "managedclustersetbindings" => set_binding::validate(attempt, object, oracle).map(|()| Vec::new()),
         "placements" => placement::validate(attempt, object),
+        "evictionpolicies" => eviction_policy::validate(attempt, object),
+        "replacementpolicies" => replacement_policy::validate(attempt, object),
+        "replacements" => replacement::validate(attempt, object),
         _ => Ok(Vec::new()),
     }
 }

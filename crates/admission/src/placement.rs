@@ -3,14 +3,12 @@
 //! An object that is stored already is not held to rules it never met: on update only what the change brings in is
 //! refused, so that somebody can label or mend a Placement from before these rules one field at a time.
 
-use std::collections::HashSet;
-
 use berth_api::{Object, Placement};
 use berth_engine::select::{Complaint, DETAILS_ANNOTATION, NAME_CHARS_MAX, compile};
 use serde_json::Value;
 
 use crate::attempt::{Attempt, Operation};
-use crate::denial::{Denial, FieldProblem};
+use crate::denial::{Denial, FieldProblem, unless_known};
 
 pub(crate) fn validate(attempt: &Attempt<'_>, object: &Value) -> Result<Vec<String>, Denial> {
     if attempt.operation == Operation::Create && attempt.name.len() > NAME_CHARS_MAX {
@@ -26,25 +24,19 @@ pub(crate) fn validate(attempt: &Attempt<'_>, object: &Value) -> Result<Vec<Stri
     }
     // What does not fit the schema is the schema's to refuse.
     let Some(placement) = read(object) else { return Ok(Vec::new()) };
-    let sentence = |complaint: &Complaint| format!("{}: {}", complaint.path, complaint.message);
     let complaints = match compile(&placement) {
-        Ok(rule) => return Ok(rule.hints.iter().map(sentence).collect()),
+        Ok(rule) => {
+            return Ok(rule.hints.iter().cloned().map(problem).map(|hint| hint.sentence()).collect());
+        }
         Err(complaints) => complaints,
     };
-    let known: HashSet<String> = attempt
-        .old
-        .and_then(read)
-        .and_then(|old| compile(&old).err())
-        .map(|complaints| complaints.iter().map(sentence).collect())
-        .unwrap_or_default();
-    let (old, new): (Vec<Complaint>, Vec<Complaint>) =
-        complaints.into_iter().partition(|complaint| known.contains(&sentence(complaint)));
-    if new.is_empty() {
-        return Ok(old.iter().map(sentence).collect());
-    }
-    let fields =
-        new.into_iter().map(|complaint| FieldProblem { path: complaint.path, message: complaint.message });
-    Err(Denial::invalid(fields.collect()))
+    let before = attempt.old.and_then(read).and_then(|old| compile(&old).err()).unwrap_or_default();
+    let before: Vec<FieldProblem> = before.into_iter().map(problem).collect();
+    unless_known(complaints.into_iter().map(problem).collect(), &before)
+}
+
+fn problem(complaint: Complaint) -> FieldProblem {
+    FieldProblem { path: complaint.path, message: complaint.message }
 }
 
 /// What the rules are about: the spec, and the one annotation that can be wrong.

@@ -3,8 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "tests fail loudly")]
 
 mod cluster;
+mod eviction_policy;
 mod hostile;
 mod placement;
+mod replacement;
 mod set_binding;
 mod taints;
 
