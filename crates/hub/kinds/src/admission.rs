@@ -142,21 +142,35 @@ mod tests {
         object
     }
 
+    /// Upstream: admission/defaulttolerationseconds/admission_test.go "TestForgivenessAdmission".
     #[test]
     fn a_pod_tolerates_lost_nodes_for_a_while_unless_it_says_otherwise() {
+        let named = |key: &str| json!({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 700});
+        let (not_ready, unreachable) =
+            (named("node.kubernetes.io/not-ready"), named("node.kubernetes.io/unreachable"));
+        let any_effect = json!({"key": "node.kubernetes.io/unreachable", "operator": "Exists"});
+        let other = json!({"key": "foo", "operator": "Equal", "value": "bar", "effect": "NoSchedule"});
+        for (given, added) in [
+            (json!([]), vec!["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"]),
+            (json!([other]), vec!["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"]),
+            (json!([not_ready]), vec!["node.kubernetes.io/unreachable"]),
+            (json!([unreachable]), vec!["node.kubernetes.io/not-ready"]),
+            (json!([not_ready, unreachable]), vec![]),
+            (json!([any_effect]), vec!["node.kubernetes.io/not-ready"]),
+            (json!([{"operator": "Exists"}]), vec![]),
+        ] {
+            let pod = admitted("Pod", json!({"spec": {"tolerations": given}}), &Surroundings::default());
+            let mut wanted = given.as_array().unwrap().clone();
+            wanted.extend(added.into_iter().map(|key| {
+                json!({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300})
+            }));
+            assert_eq!(items(&pod, &["spec", "tolerations"]), wanted, "{given}");
+        }
         let pod = admitted("Pod", json!({"spec": {}}), &Surroundings::default());
-        assert_eq!(items(&pod, &["spec", "tolerations"]).len(), 2);
         assert_eq!(
             (&pod["spec"]["priority"], &pod["spec"]["preemptionPolicy"]),
             (&json!(0), &json!("PreemptLowerPriority"))
         );
-        let all = json!({"spec": {"tolerations": [{"operator": "Exists"}]}});
-        assert_eq!(
-            admitted("Pod", all.clone(), &Surroundings::default())["spec"]["tolerations"],
-            all["spec"]["tolerations"]
-        );
-        let one = json!({"spec": {"tolerations": [{"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"}]}});
-        assert_eq!(items(&admitted("Pod", one, &Surroundings::default()), &["spec", "tolerations"]).len(), 2);
     }
 
     #[test]
@@ -194,6 +208,7 @@ mod tests {
         assert_eq!(new, old);
     }
 
+    /// Upstream: admission/nodetaint/admission_test.go "Test_nodeTaints".
     #[test]
     fn storage_is_protected_and_nodes_tainted_only_when_asked() {
         assert_eq!(admitted("Node", json!({"spec": {}}), &Surroundings::default()), json!({"spec": {}}));
@@ -208,7 +223,12 @@ mod tests {
             claim,
             json!({"metadata": {"finalizers": ["kubernetes.io/pvc-protection"]}, "spec": {"storageClassName": "fast"}})
         );
-        let node = admitted("Node", json!({"spec": {}}), &surroundings);
-        assert_eq!(items(&node, &["spec", "taints"]).len(), 1);
+        let taint = json!([{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]);
+        let unready = json!({"conditions": [{"type": "Ready", "status": "False"}]});
+        for node in
+            [json!({"spec": {}}), json!({"spec": {"taints": taint}}), json!({"spec": {}, "status": unready})]
+        {
+            assert_eq!(admitted("Node", node, &surroundings)["spec"]["taints"], taint);
+        }
     }
 }

@@ -306,6 +306,8 @@ mod tests {
         );
     }
 
+    /// Upstream: integration/evictions/evictions_test.go "TestTerminalPodEviction",
+    /// "TestEvictionWithFinalizers: terminal pod".
     #[test]
     fn pods_that_serve_nobody_need_no_budget() {
         for phase in ["Succeeded", "Failed", "Pending"] {
@@ -315,6 +317,7 @@ mod tests {
         }
     }
 
+    /// Upstream: integration/evictions/evictions_test.go "TestEvictionWithUnhealthyPodEvictionPolicy".
     #[test]
     fn a_pod_that_is_not_ready_goes_when_the_others_suffice() {
         let eviction = evict(&pod("Running", false), &[budget("b", 0)]).unwrap();
@@ -346,6 +349,8 @@ mod tests {
         assert_eq!(eviction.budget, None);
     }
 
+    /// Upstream: integration/evictions/evictions_test.go
+    /// "TestEvictionWithPrecondition: eviction enforcing wrong UID should fail".
     #[test]
     fn an_eviction_of_another_pod_is_refused() {
         let body = json!({"metadata": {"name": "q"}});

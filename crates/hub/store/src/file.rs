@@ -5,20 +5,31 @@
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::error::BackendError;
 
 /// The name of the file whose lock says that the data directory is in use.
 pub(crate) const LOCK_NAME: &str = "hub.lock";
 
+/// How long a lock may be taken before the directory counts as in use, and how often is looked. Whoever had it may be just about
+/// to end; and a program that is being started by them has all their files for a moment, locks included.
+const LOCK_PATIENCE: Duration = Duration::from_secs(1);
+const LOCK_LOOK: Duration = Duration::from_millis(10);
+
 /// Takes the lock of `directory`, which lasts as long as the file is held; `store` is named when it is taken already.
 pub(crate) fn lock(directory: &Path, store: &Path) -> Result<File, BackendError> {
     let failed = |error: &io::Error| BackendError::Failed(format!("{}: {error}", directory.display()));
     let lock = private(&directory.join(LOCK_NAME), false).map_err(|error| failed(&error))?;
-    match lock.try_lock() {
-        Ok(()) => Ok(lock),
-        Err(TryLockError::WouldBlock) => Err(BackendError::InUse { path: store.to_owned() }),
-        Err(TryLockError::Error(error)) => Err(failed(&error)),
+    let begun = Instant::now();
+    loop {
+        match lock.try_lock() {
+            Ok(()) => return Ok(lock),
+            Err(TryLockError::WouldBlock) if begun.elapsed() < LOCK_PATIENCE => thread::sleep(LOCK_LOOK),
+            Err(TryLockError::WouldBlock) => return Err(BackendError::InUse { path: store.to_owned() }),
+            Err(TryLockError::Error(error)) => return Err(failed(&error)),
+        }
     }
 }
 

@@ -21,6 +21,21 @@ fn a_second_opening_is_refused_with_advice() {
 }
 
 #[test]
+fn whoever_is_about_to_end_is_waited_for() {
+    let directory = tempfile::tempdir().unwrap();
+    let first = RedbBackend::open(directory.path()).unwrap();
+    let (begins, begun) = std::sync::mpsc::channel();
+    let path = directory.path().to_owned();
+    let second = std::thread::spawn(move || {
+        begins.send(()).unwrap();
+        RedbBackend::open(&path).map(drop)
+    });
+    begun.recv().unwrap();
+    drop(first);
+    second.join().unwrap().unwrap();
+}
+
+#[test]
 fn a_newer_format_is_refused_with_advice() {
     let directory = tempfile::tempdir().unwrap();
     drop(RedbBackend::open(directory.path()).unwrap());
