@@ -4,6 +4,7 @@
 //!  Sample (seed) ──▶ objects ──▶ Load ──▶ API server ──▶ View    who is selected, and since when
 //!  fleet (standing) ─┘            └─ steady: changes at a rate
 //!  nodes ──▶ nodes and pods ──▶ API server ──▶ Departures    which pods left, and when
+//!   └─ rounds: leases, renewed in turn ─┘  └──▶ Sighting     which nodes and pods were given up, and when
 //! ```
 //!
 //! Owns how objects come about and how they get onto a server: the same seed gives the same fleet everywhere, whatever the
@@ -14,11 +15,13 @@ pub mod fleet;
 mod load;
 mod news;
 pub mod nodes;
+mod rounds;
 mod sample;
 mod steady;
 mod view;
 
-pub use load::{Load, each};
+pub use load::{Load, each, timely};
+pub use rounds::Rounds;
 pub use sample::Sample;
 pub use steady::steadily;
 pub use view::{State, View};

@@ -19,6 +19,8 @@ use serde_json::{Value, json};
 const IN_FLIGHT: usize = 64;
 /// How long our kinds may take to be served.
 const SERVED: Duration = Duration::from_secs(30);
+/// How long a server may take for one write: on a machine that others keep busy, ten seconds have been seen.
+const WRITE: Duration = Duration::from_secs(30);
 /// How many clusters are made between two words about it.
 const STEP: usize = 1_000;
 
@@ -170,4 +172,14 @@ pub async fn each<T>(
         .buffer_unordered(IN_FLIGHT)
         .try_for_each(async |()| Ok(()))
         .await
+}
+
+/// Makes one write, and does not wait for it for ever: an answer that does not come is an error.
+pub async fn timely<T, E: Into<anyhow::Error>>(
+    what: &str,
+    write: impl Future<Output = Result<T, E>>,
+) -> anyhow::Result<T> {
+    let answer = tokio::time::timeout(WRITE, write).await;
+    let answer = answer.with_context(|| format!("{what}: no answer within {} s", WRITE.as_secs()))?;
+    answer.map_err(|error| error.into().context(what.to_owned()))
 }

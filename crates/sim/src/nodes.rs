@@ -1,19 +1,29 @@
-//! Nodes with pods on them, and a watch on the pods that leave.
+//! Nodes with pods on them that say they are there, a watch on the pods that leave, and one on who is given up.
+
+mod sighting;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use anyhow::Context as _;
 use futures::StreamExt as _;
+use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Container, Node, Pod, PodSpec, Toleration};
-use kube::api::{ObjectMeta, PartialObjectMeta};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, Time};
+use k8s_openapi::jiff::Timestamp;
+use kube::api::{ObjectMeta, PartialObjectMeta, Patch, PatchParams};
 use kube::runtime::WatchStreamExt as _;
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Client, ResourceExt as _};
+use serde_json::json;
 use tokio::sync::Notify;
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::load::timely;
 use crate::news::until;
+
+pub use self::sighting::Sighting;
 
 /// How long pods may take to leave.
 const PATIENCE: Duration = Duration::from_mins(10);
@@ -29,13 +39,18 @@ pub fn node(number: usize) -> Node {
     Node { metadata, ..Node::default() }
 }
 
+/// The name of pod `number` of a node.
+pub fn pod_name(node: usize, number: usize) -> String {
+    format!("{}-{number:03}", node_name(node))
+}
+
 /// Pod `number` of a node. There is no kubelet to end it, so it is gone once it is deleted.
 pub fn pod(namespace: &str, node: usize, number: usize) -> Pod {
     let container =
         Container { name: "main".to_owned(), image: Some("none".to_owned()), ..Container::default() };
     Pod {
         metadata: ObjectMeta {
-            name: Some(format!("{}-{number:03}", node_name(node))),
+            name: Some(pod_name(node, number)),
             namespace: Some(namespace.to_owned()),
             ..ObjectMeta::default()
         },
@@ -60,6 +75,56 @@ pub fn tolerating(mut pod: Pod, key: &str, seconds: i64) -> Pod {
     };
     pod.spec.get_or_insert_default().tolerations.get_or_insert_default().push(toleration);
     pod
+}
+
+/// The namespace of the leases by which nodes say that they are there.
+const LEASES: &str = "kube-node-lease";
+/// Who applies what a kubelet would.
+const KUBELET: &str = "kubelet";
+
+/// Lets a node say that it is ready, and that it is there.
+pub async fn get_ready(client: &Client, number: usize) -> anyhow::Result<()> {
+    let (name, now) = (node_name(number), Timestamp::now());
+    let nodes: Api<Node> = Api::all(client.clone());
+    let ready = json!({"status": {"conditions": [{
+        "type": "Ready", "status": "True", "reason": "KubeletReady", "message": "kubelet is posting ready status",
+        "lastHeartbeatTime": Time(now), "lastTransitionTime": Time(now),
+    }]}});
+    timely(&name, nodes.patch_status(&name, &PatchParams::default(), &Patch::Merge(ready))).await?;
+    renew(client, number).await
+}
+
+/// Lets a node say that it is there.
+pub async fn renew(client: &Client, number: usize) -> anyhow::Result<()> {
+    let name = node_name(number);
+    let leases: Api<Lease> = Api::namespaced(client.clone(), LEASES);
+    let lease = json!({
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": name},
+        "spec": {"holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": MicroTime(Timestamp::now())},
+    });
+    let apply = PatchParams::apply(KUBELET).force();
+    timely(&name, leases.patch(&name, &apply, &Patch::Apply(lease)))
+        .await
+        .context("a lease is not renewed")?;
+    Ok(())
+}
+
+/// Lets a pod of a node say that it is ready.
+pub async fn pod_ready(pods: &Api<Pod>, node: usize, number: usize) -> anyhow::Result<()> {
+    patch_pod_ready(pods, node, number, "True").await
+}
+
+/// Says of it that it is not, as the controllers do when its node has fallen silent.
+pub async fn pod_not_ready(pods: &Api<Pod>, node: usize, number: usize) -> anyhow::Result<()> {
+    patch_pod_ready(pods, node, number, "False").await
+}
+
+async fn patch_pod_ready(pods: &Api<Pod>, node: usize, number: usize, status: &str) -> anyhow::Result<()> {
+    let name = pod_name(node, number);
+    let condition = json!({"type": "Ready", "status": status, "lastTransitionTime": Time(Timestamp::now())});
+    let patch = Patch::Strategic(json!({"status": {"conditions": [condition]}}));
+    timely(&name, pods.patch_status(&name, &PatchParams::default(), &patch)).await?;
+    Ok(())
 }
 
 /// When each pod was seen to be gone.
