@@ -23,21 +23,18 @@ pub fn cache() -> PathBuf {
     })
 }
 
-/// The path of a tool that `./dev upstream` builds: `etcd`, `kube-apiserver`, `kube-controller-manager` or `kubectl`; with
-/// `--peers`, `ocm-placement` or `ocm-placement-patched`.
+/// The path of a tool that `./dev upstream` builds: `etcd`, `kube-apiserver`, `kube-controller-manager` or `kubectl`, or of
+/// the folder `ocm-definitions`; with `--peers`, `ocm-placement` or `ocm-placement-patched`.
 pub fn tool(name: &str) -> Result<PathBuf, BedError> {
     let (folder, (module, file), remedy) = match name {
         "etcd" => ("etcd", ETCD, BUILD),
+        "ocm-definitions" => ("ocm", OCM, BUILD),
         "ocm-placement" | "ocm-placement-patched" => ("ocm", OCM, BUILD_PEERS),
         _ => ("kubernetes", KUBERNETES, BUILD),
     };
     let version = version(module, file).expect("our own module file requires the module it is for");
     let path = cache().join("upstream").join(format!("{folder}-{version}")).join("bin").join(name);
-    if path.is_file() {
-        Ok(path)
-    } else {
-        Err(BedError::Absent { what: format!("{name} {version}"), remedy })
-    }
+    if path.exists() { Ok(path) } else { Err(BedError::Absent { what: format!("{name} {version}"), remedy }) }
 }
 
 /// The `berth` binary: `BERTH_BIN`, else the one cargo put beside the running test.
