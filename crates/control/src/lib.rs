@@ -11,9 +11,11 @@
 //!                     '------------------'            lead: who may act    serve: health and metrics
 //!                                                     inquiry: questions about the fleet, from this process
 //!                                                     debug: the same over HTTPS, for who may ask
+//!                                                     review: others are asked over HTTPS before a pod goes
 //! ```
 
 pub mod act;
+mod answer;
 pub mod controllers;
 pub mod debug;
 pub mod dialect;
@@ -21,6 +23,7 @@ pub mod due;
 mod inquiry;
 pub mod lead;
 pub mod names;
+pub mod review;
 pub mod rights;
 pub mod runtime;
 pub mod serve;

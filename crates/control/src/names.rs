@@ -19,8 +19,9 @@ const OFF: char = '-';
 pub const MAX_ENTRIES: usize = 256;
 
 /// Controllers that `*` leaves out: those that must be asked for by name. Where kube-controller-manager runs its own of the
-/// same name, two would act.
-const OFF_BY_DEFAULT: &[ControllerName] = &[ControllerName::NodeLifecycle, ControllerName::TaintEviction];
+/// same name, two would act; and what may delete data is switched on by hand.
+const OFF_BY_DEFAULT: &[ControllerName] =
+    &[ControllerName::NodeLifecycle, ControllerName::Replacement, ControllerName::TaintEviction];
 
 /// One controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -39,13 +40,15 @@ pub enum ControllerName {
     ClusterTaint,
     /// Leases and conditions of nodes, to their taints.
     NodeLifecycle,
+    /// Ailing nodes, to members of stateful workloads that are replaced.
+    Replacement,
     /// Taints of nodes, to pods that leave.
     TaintEviction,
 }
 
 impl ControllerName {
     /// Every controller, in the order of their names.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::ClusterLease,
         Self::ClusterTaint,
         Self::ClusterSet,
@@ -53,6 +56,7 @@ impl ControllerName {
         Self::NodeLifecycle,
         Self::Placement,
         Self::RbacBinding,
+        Self::Replacement,
         Self::TaintEviction,
     ];
 
@@ -66,6 +70,7 @@ impl ControllerName {
             Self::ClusterLease => "cluster-lease-controller",
             Self::ClusterTaint => "cluster-taint-controller",
             Self::NodeLifecycle => "node-lifecycle-controller",
+            Self::Replacement => "replacement-controller",
             Self::TaintEviction => "taint-eviction-controller",
         }
     }
@@ -82,13 +87,15 @@ impl ControllerName {
             Self::NodeLifecycle => {
                 "taints nodes by their conditions, and marks those that have fallen silent"
             }
+            Self::Replacement => "replaces members of stateful workloads on ailing nodes, as policies say",
             Self::TaintEviction => "evicts pods from nodes with NoExecute taints that they do not tolerate",
         }
     }
 
-    /// Whether it is about fleets, and needs our definitions; the others are about Kubernetes' own kinds alone.
+    /// Whether it is about fleets, and needs their definitions; the others are about Kubernetes' own kinds, and of ours at most
+    /// about policies, of which there may be none.
     pub fn needs_definitions(self) -> bool {
-        !matches!(self, Self::NodeLifecycle | Self::TaintEviction)
+        !matches!(self, Self::NodeLifecycle | Self::Replacement | Self::TaintEviction)
     }
 
     /// Whether `*` includes it.

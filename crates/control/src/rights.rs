@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::authentication::v1::TokenReview;
-use k8s_openapi::api::authorization::v1::SubjectAccessReview;
+use k8s_openapi::api::authorization::v1::{SelfSubjectAccessReview, SubjectAccessReview};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::api::rbac::v1::PolicyRule;
@@ -31,8 +31,14 @@ pub enum Need {
     PatchPart(Kind, &'static str),
     /// It deletes them.
     Delete(Kind),
+    /// It makes a subresource of them.
+    CreatePart(Kind, &'static str),
     /// It asks for single ones, to be sure.
     Get(Kind),
+    /// It asks for single objects of a resource that it does not watch: its group and its plural.
+    Look(&'static str, &'static str),
+    /// It asks what it may itself. Kubernetes lets everybody, unless somebody has taken that away.
+    AskItself,
     /// It records events.
     Record,
     /// It sends no such request: admission asks whether it might, when it writes something else.
@@ -49,19 +55,22 @@ pub enum Need {
 }
 
 impl Need {
-    /// What a write needs.
-    pub fn of(write: &Write) -> Self {
+    /// What a write needs; nothing where the API server has no part in it.
+    pub fn of(write: &Write) -> Option<Self> {
         let kind = write.subject().0;
-        match write {
+        Some(match write {
             Write::Create(_) => Self::Create(kind),
             Write::Patch { subresource: None, .. } | Write::Strategic { subresource: None, .. } => {
                 Self::Patch(kind)
             }
             Write::Patch { subresource: Some(part), .. }
             | Write::Strategic { subresource: Some(part), .. } => Self::PatchPart(kind, part),
-            Write::Delete(_) => Self::Delete(kind),
-            Write::Unchanged(_) => Self::Get(kind),
-        }
+            Write::Delete(_) | Write::Destroy(_) => Self::Delete(kind),
+            Write::Evict { .. } => Self::CreatePart(kind, "eviction"),
+            Write::Unchanged(_) | Write::Look { .. } => Self::Get(kind),
+            // What is asked for is among the needs of who asks, and who has something foreign changed is let by its owner.
+            Write::Review { .. } | Write::Ask { .. } | Write::Foreign { .. } => return None,
+        })
     }
 }
 
@@ -105,6 +114,9 @@ impl Right {
             Need::PatchPart(kind, part) => Self::of_kind(kind, Some(part), kind.names(), "patch"),
             Need::Delete(kind) => Self::of_kind(kind, None, kind.names(), "delete"),
             Need::Get(kind) => Self::of_kind(kind, None, kind.names(), "get"),
+            Need::CreatePart(kind, part) => Self::of_kind(kind, Some(part), kind.names(), "create"),
+            Need::Look(group, resource) => Self::new(group, resource.to_owned(), &[], "get"),
+            Need::AskItself => Self::to::<SelfSubjectAccessReview>(&[], "create"),
             Need::Record => Self::to::<Event>(&[], "create"),
             Need::Might { verb, kind, part, names } => Self::of_kind(kind, Some(part), names, verb),
         }
@@ -118,6 +130,7 @@ pub fn of(name: ControllerName) -> BTreeSet<Right> {
     let seen = controller
         .kinds()
         .iter()
+        .chain(controller.kinds_at_need())
         .flat_map(|kind| ["list", "watch"].map(|verb| Right::of_kind(*kind, None, kind.names(), verb)));
     seen.chain(controller.needs().iter().map(|need| Right::of_need(*need))).collect()
 }
@@ -205,9 +218,39 @@ mod tests {
             lines(&of(ControllerName::TaintEviction)),
             [
                 "configmaps: list,watch [berth-freeze-evictions]",
-                "nodes: list,patch,watch",
-                "pods: delete,list,watch",
+                "namespaces: list,watch",
+                "nodes: get,list,patch,watch",
+                "pods: delete,get,list,watch",
+                "pods/eviction: create",
                 "pods/status: patch",
+                "replicationcontrollers: get",
+                "daemonsets,replicasets,statefulsets: get",
+                "jobs: get",
+                "evictionpolicies: list,watch",
+                "evictionpolicies/status: patch",
+                "events: create",
+            ]
+        );
+    }
+
+    #[test]
+    fn replacements_need_claims_and_volumes_and_never_change_a_workload() {
+        assert_eq!(
+            lines(&of(ControllerName::Replacement)),
+            [
+                "configmaps: list,watch [berth-freeze-evictions]",
+                "nodes: get,list,watch",
+                "persistentvolumeclaims: delete,get",
+                "persistentvolumes: get,patch",
+                "pods: delete,get,list,patch,watch",
+                "pods/eviction: create",
+                "replicationcontrollers: get",
+                "daemonsets,replicasets,statefulsets: get",
+                "selfsubjectaccessreviews: create",
+                "jobs: get",
+                "replacementpolicies: get,list,watch",
+                "replacementpolicies/status,replacements/status: patch",
+                "replacements: create,delete,list,watch",
                 "events: create",
             ]
         );

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use berth_engine::Moment;
-use berth_engine::evict::Freeze;
+use berth_engine::evict::{Cause, Freeze};
 use berth_engine::model::ObjectKey;
 use berth_engine::node::LifecyclePolicy;
 use kube::Client;
@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::act::{Events, Job, WriteError, Writer};
+use crate::act::{Events, Job, WriteError, Writer, Wrote};
 use crate::controllers::{Controller, EvictionLimits, Setup, controller};
 use crate::dialect::Dialect;
 use crate::due::{Due, Ended};
@@ -104,9 +104,9 @@ pub async fn run(client: Client, options: Options, stop: CancellationToken) {
         vigil: Arc::new(Vigil::new(&health)),
         stop: stop.clone(),
     };
-    let (events, recorder) = Events::start(client.clone(), identity, Arc::clone(&metrics));
+    let (events, recorder) = Events::start(client.clone(), fence.clone(), identity, Arc::clone(&metrics));
     let (dialects, _asking) = follow_dialect(client.clone(), dialect);
-    let writer = Writer { client, fence: fence.clone(), told, events, metrics };
+    let writer = Writer { client, fence: fence.clone(), told, events, metrics, reviewer: Arc::default() };
     let mut kinds: Vec<Kind> = seats.iter().flat_map(|seat| seat.controller.kinds()).copied().collect();
     kinds.sort_unstable();
     kinds.dedup();
@@ -129,11 +129,13 @@ pub async fn run(client: Client, options: Options, stop: CancellationToken) {
         hearing,
         inquiries,
         dialects,
+        watches,
         waiting,
         pulse,
         turned: Instant::now(),
         first: 0,
         is_behind: false,
+        is_put_off: false,
         stop: None,
     };
     Box::pin(the_loop.run(stop)).await;
@@ -180,6 +182,13 @@ impl Seat {
         let tally = (controller.name() == ControllerName::Placement)
             .then(|| Tally { has_changed: true, ..Tally::default() });
         Self { controller, due: Due::default(), is_filled: false, jobs: 0, tally, told: None }
+    }
+
+    /// Whether it looks at objects of a kind.
+    fn looks_at(&self, kind: Kind) -> bool {
+        let controller = &self.controller;
+        controller.kinds().contains(&kind)
+            || (controller.needs_more() && controller.kinds_at_need().contains(&kind))
     }
 
     /// Its jobs beyond those it may always have.
@@ -230,12 +239,13 @@ struct Loop {
     kinds: Vec<Kind>,
     writer: Writer,
     fence: Fence,
-    jobs: JoinSet<Result<(), WriteError>>,
+    jobs: JoinSet<Result<Wrote, WriteError>>,
     /// Whose each job is, for those that end without a report.
     whose: HashMap<tokio::task::Id, Begun>,
     hearing: mpsc::Receiver<Told>,
     inquiries: Inquiries,
     dialects: watch::Receiver<Dialect>,
+    watches: Watches,
     waiting: Check,
     pulse: Pulse,
     /// When this turn of the loop began.
@@ -244,6 +254,8 @@ struct Loop {
     first: usize,
     /// Whether the last turn ended before everything was decided.
     is_behind: bool,
+    /// Whether the last turn has put off even what was put off before.
+    is_put_off: bool,
     /// What keeps everybody from being evicted.
     stop: Option<Freeze>,
 }
@@ -289,7 +301,7 @@ impl Loop {
             }
             self.decide(now());
         }
-        self.drain().await;
+        Box::pin(self.drain()).await;
     }
 
     /// How long nothing happens by itself.
@@ -320,10 +332,19 @@ impl Loop {
     }
 
     fn hear(&mut self, told: Told) {
+        let told = match told {
+            Told::Found(found) => {
+                if let Some(seat) = self.seats.iter_mut().find(|seat| seat.controller.name() == found.asker) {
+                    seat.controller.found(*found);
+                }
+                return;
+            }
+            told => told,
+        };
         let is_list = matches!(told, Told::ListEnds(_));
         for change in self.world.hear(told) {
             for seat in &mut self.seats {
-                if seat.controller.kinds().contains(&change.kind()) {
+                if seat.looks_at(change.kind()) {
                     seat.controller.observe(&change, &self.world, &mut seat.due);
                 }
             }
@@ -364,7 +385,14 @@ impl Loop {
 
     /// Tells every controller what another knows that nobody should be evicted for. Says whether that is news.
     fn heed(&mut self) -> bool {
-        let stop = self.seats.iter().filter(|seat| seat.is_filled).find_map(|seat| seat.controller.stop());
+        let mut guards = self.seats.iter().filter(|seat| seat.controller.may_stop());
+        let stop = match guards.clone().find(|seat| !seat.is_filled) {
+            Some(seat) => Some(Freeze::of(
+                Cause::Unseen,
+                format!("{} has not seen yet how things stand", seat.controller.name()),
+            )),
+            None => guards.find_map(|seat| seat.controller.stop()),
+        };
         if stop == self.stop {
             return false;
         }
@@ -377,22 +405,63 @@ impl Loop {
 
     fn decide(&mut self, now: Moment) {
         self.is_behind = false;
-        for seat in &mut self.seats {
-            self.is_behind |= seat.controller.go_on(&mut seat.due);
+        // Each is first in its turn, so that nobody always finds the time or the places taken.
+        self.first = (self.first + 1) % self.seats.len().max(1);
+        // What was put off so that nobody waits for it comes after whatever is ready without it, and after the writes of
+        // that are on their way; every second turn at the latest, for there may always be some.
+        let has_begun = self.decide_ready(now);
+        self.is_put_off = has_begun && !self.is_put_off;
+        if self.is_put_off {
+            self.is_behind = true;
+        } else if self.go_on() {
+            self.decide_ready(now);
         }
-        let Some(term) = self.fence.term() else { return };
+    }
+
+    /// Goes on with what was put off; whether somebody is ready because of it.
+    fn go_on(&mut self) -> bool {
+        let mut is_ripe = false;
+        for seat in &mut self.seats {
+            let waiting = seat.due.waiting();
+            self.is_behind |= seat.controller.go_on(&mut seat.due);
+            is_ripe |= seat.due.waiting() > waiting;
+            if seat.controller.needs_more() {
+                for kind in seat.controller.kinds_at_need() {
+                    if !self.kinds.contains(kind) {
+                        self.watches.follow(*kind);
+                        self.kinds.push(*kind);
+                    }
+                }
+            }
+        }
+        is_ripe
+    }
+
+    /// Decides the subjects that are ready, as far as there is time in this turn and there are places for their writes;
+    /// whether writes have begun.
+    fn decide_ready(&mut self, now: Moment) -> bool {
+        let Some(term) = self.fence.term() else { return false };
+        let jobs = self.jobs.len();
+        // Who may know why nobody should be evicted looks before anybody evicts, whose turn ever it is.
+        let guards = self.seats.iter_mut().filter(|seat| seat.is_filled && seat.controller.may_stop());
+        for seat in guards {
+            seat.controller.advance(now, &self.world, &mut seat.due);
+        }
         self.heed();
         let mut beyond = self.beyond();
-        // Each is first in its turn, so that nobody always finds the time or the places taken.
-        let count = self.seats.len();
-        let order = (self.first..count).chain(0..self.first);
-        self.first = (self.first + 1) % count.max(1);
+        let order = (self.first..self.seats.len()).chain(0..self.first);
         for index in order {
             let seat = &mut self.seats[index];
             if !seat.is_filled {
                 continue;
             }
-            seat.controller.advance(now, &self.world, &mut seat.due);
+            if !seat.controller.may_stop() {
+                seat.controller.advance(now, &self.world, &mut seat.due);
+            }
+            // Whoever waits for this does not wait for a place as well: in a storm there is none.
+            if let Some(note) = seat.controller.news() {
+                self.writer.events.confirm(term, note);
+            }
             let name = seat.controller.name();
             while may_begin(seat.jobs, beyond) {
                 let begun = Instant::now();
@@ -407,7 +476,13 @@ impl Loop {
                     tally.set(&subject, verdict.outcome);
                 }
                 seat.due.wake(&subject, verdict.wake);
-                if verdict.writes.is_empty() && verdict.notes.is_empty() {
+                if verdict.writes.is_empty() {
+                    // To tell something takes no place and no task: whoever lets go of a node tells so about each of its pods.
+                    if !verdict.notes.is_empty() {
+                        verdict.notes.into_iter().for_each(|note| self.writer.events.record(term, note));
+                        self.writer.metrics.reacted(name, self.turned.elapsed());
+                        seat.controller.ended(&subject, Ended::Done, now, &self.world, &mut seat.due);
+                    }
                     // What failed before is no longer wanted, unless it only waits for its turn.
                     if !verdict.is_waiting {
                         seat.due.end(&subject, Ended::Done, now);
@@ -436,9 +511,10 @@ impl Loop {
         }
         // What was judged just now may be why nobody should be evicted.
         self.is_behind |= self.heed();
+        self.jobs.len() > jobs
     }
 
-    fn ended(&mut self, ended: Result<(tokio::task::Id, Result<(), WriteError>), tokio::task::JoinError>) {
+    fn ended(&mut self, ended: Result<(tokio::task::Id, Result<Wrote, WriteError>), tokio::task::JoinError>) {
         // What was told before the job ended must be heard before the subject is decided again; what a long list tells
         // meanwhile need not, and could go on for as long as we listen.
         for _ in 0..self.hearing.len() {
@@ -458,20 +534,27 @@ impl Loop {
         seat.jobs -= 1;
         let controller = seat.controller.name();
         let ended = match result {
-            Ok(()) => {
+            Ok(wrote) => {
                 self.writer.metrics.reacted(controller, heard.elapsed());
-                Ended::Done
+                if wrote == Wrote::Gone { Ended::Gone } else { Ended::Done }
             }
             Err(error) => {
                 match &error {
                     // The watch will bring what we have not seen; nothing is wrong.
-                    WriteError::Stale { .. } | WriteError::Fenced => {
+                    WriteError::Stale { .. } | WriteError::Budget { .. } | WriteError::Fenced => {
                         tracing::debug!(%controller, %subject, %error, "not written");
                     }
                     _ => tracing::warn!(%controller, %subject, %error, "not written; trying again"),
                 }
                 let jitter = jitter();
-                if error.is_unanswered() { Ended::Unanswered { jitter } } else { Ended::Failed { jitter } }
+                match error {
+                    WriteError::Budget { after, .. } => Ended::Blocked { jitter, after },
+                    error if error.is_unanswered() => Ended::Unanswered { jitter },
+                    error => match error.refused_for() {
+                        Some(after) => Ended::Refused { jitter, after },
+                        None => Ended::Failed { jitter },
+                    },
+                }
             }
         };
         let now = now();
@@ -512,22 +595,4 @@ fn jitter() -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_storm_in_one_controller_leaves_the_others_their_places() {
-        let begin = |jobs: usize, others: &[usize]| {
-            let beyond = |jobs: usize| jobs.saturating_sub(JOBS_OWN);
-            may_begin(jobs, beyond(jobs) + others.iter().copied().map(beyond).sum::<usize>())
-        };
-        assert!(begin(JOBS_OWN + JOBS_SHARED - 1, &[]), "alone it has all");
-        assert!(!begin(JOBS_OWN + JOBS_SHARED, &[]));
-        assert!(begin(0, &[JOBS_OWN + JOBS_SHARED]) && begin(JOBS_OWN - 1, &[JOBS_OWN + JOBS_SHARED]));
-        assert!(!begin(JOBS_OWN, &[JOBS_OWN + JOBS_SHARED]));
-        assert!(
-            begin(JOBS_OWN + JOBS_SHARED - 1, &[JOBS_OWN]),
-            "what others have of their own takes nothing away"
-        );
-    }
-}
+mod tests;

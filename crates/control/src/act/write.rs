@@ -1,13 +1,18 @@
 //! Writes, as data.
 
 use std::fmt;
+use std::sync::Arc;
 
+use berth_engine::gate::Address;
 use berth_engine::model::ObjectKey;
 use serde_json::Value;
 
+use super::ask::Ask;
+use crate::names::ControllerName;
+use crate::review::Question;
 use crate::world::{Kind, Object};
 
-/// One write to the API server.
+/// One write to the API server, or what is asked before one.
 #[derive(Clone, Debug)]
 pub enum Write {
     /// Make this object.
@@ -33,6 +38,60 @@ pub enum Write {
     },
     /// Delete an object, if it is still the one that was seen.
     Delete(Target),
+    /// Delete a pod without waiting for whoever runs it, if it is still the one that was seen.
+    Destroy(Target),
+    /// Evict a pod by the API, which asks its disruption budget, if it is still the one that was seen. That the budget does not
+    /// allow it is told to who asked.
+    Evict {
+        /// The pod.
+        target: Target,
+        /// Who asks.
+        asker: ControllerName,
+    },
+    /// Show a pod, its node and, if wanted, its owner to who asks, as they are now.
+    Look {
+        /// The pod.
+        target: Target,
+        /// Its node.
+        node: Arc<str>,
+        /// Whether the owner is wanted.
+        with_owner: bool,
+        /// Who asks.
+        asker: ControllerName,
+    },
+    /// Ask somebody outside whether a pod may go; whatever comes of it is told to who asks. Nothing is asked of the API server.
+    Review {
+        /// The pod.
+        target: Target,
+        /// Who is asked.
+        address: Address,
+        /// What.
+        question: Box<Question>,
+        /// Who asks.
+        asker: ControllerName,
+    },
+    /// Read some objects as they are now; whatever comes of it is told to who asks.
+    Ask {
+        /// What it is for: the subject of who asks.
+        target: Target,
+        /// What is asked.
+        asks: Vec<Ask>,
+        /// Who asks.
+        asker: ControllerName,
+    },
+    /// Change an object of a kind that nobody here knows by a merge patch, if it is still as it was read.
+    Foreign {
+        /// What it is for.
+        target: Target,
+        /// Where the object is.
+        path: String,
+        /// Its identity.
+        uid: String,
+        /// Its revision.
+        resource_version: String,
+        /// The merge patch, without preconditions.
+        patch: Value,
+    },
     /// Go on only if this object, on which what follows was decided, is still as it was seen: for verdicts on what did
     /// *not* happen, which a watch that has gone quiet would give as well. One that was not there must still not be.
     Unchanged(Target),
@@ -81,17 +140,24 @@ impl Write {
             Self::Patch { target, .. }
             | Self::Strategic { target, .. }
             | Self::Delete(target)
+            | Self::Destroy(target)
+            | Self::Evict { target, .. }
+            | Self::Look { target, .. }
+            | Self::Review { target, .. }
+            | Self::Ask { target, .. }
+            | Self::Foreign { target, .. }
             | Self::Unchanged(target) => (target.kind, target.key.clone()),
         }
     }
 
-    /// The verb, as roles have it.
+    /// The verb, as roles have it; one of its own where no role is needed.
     pub fn verb(&self) -> &'static str {
         match self {
-            Self::Create(_) => "create",
-            Self::Patch { .. } | Self::Strategic { .. } => "patch",
-            Self::Delete(_) => "delete",
-            Self::Unchanged(_) => "get",
+            Self::Create(_) | Self::Evict { .. } => "create",
+            Self::Patch { .. } | Self::Strategic { .. } | Self::Foreign { .. } => "patch",
+            Self::Delete(_) | Self::Destroy(_) => "delete",
+            Self::Unchanged(_) | Self::Look { .. } | Self::Ask { .. } => "get",
+            Self::Review { .. } => "review",
         }
     }
 }
@@ -99,7 +165,12 @@ impl Write {
 impl fmt::Display for Write {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (kind, key) = self.subject();
-        write!(f, "{} {kind} {key}", self.verb())
+        match self {
+            Self::Destroy(_) => write!(f, "delete by force {kind} {key}"),
+            Self::Evict { .. } => write!(f, "evict {kind} {key}"),
+            Self::Foreign { path, .. } => write!(f, "patch {path}"),
+            _ => write!(f, "{} {kind} {key}", self.verb()),
+        }
     }
 }
 

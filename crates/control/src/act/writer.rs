@@ -8,30 +8,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use berth_engine::model::ObjectKey;
-use http::{Method, Request, header};
 use kube::Client;
-use serde::Deserialize;
-use serde::de::IgnoredAny;
-use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::events::Events;
+use super::request::request;
 use super::write::{Note, Target, Write};
+use crate::answer::{budget_message, is_another, is_budget, is_missing, retry_after, still_ends};
 use crate::lead::{Fence, Term};
+use crate::review::Reviewer;
 use crate::serve::Metrics;
-use crate::world::{Kind, Object, Told};
+use crate::world::{Finding, Found, Kind, Object, Told};
 
 /// How long a write may take, also where nobody else can lead.
-const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// The two kinds of patches.
-const MERGE: &str = "application/merge-patch+json";
-const STRATEGIC_MERGE: &str = "application/strategic-merge-patch+json";
-/// What an API server gives as its reason where there is no such object.
-const NOT_FOUND: &str = "NotFound";
-/// What an API server says where an object is not the one that was meant.
-const OTHER_UID: &str = "UID in precondition";
+pub(super) const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The writes of one subject.
 #[derive(Debug)]
@@ -40,6 +31,29 @@ pub(crate) struct Job {
     pub(crate) term: Term,
     pub(crate) writes: Vec<Write>,
     pub(crate) notes: Vec<Note>,
+}
+
+/// What became of a job whose writes all went through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wrote {
+    /// All of it was written.
+    All,
+    /// What was to be taken away had gone by another's hand.
+    Gone,
+}
+
+/// What came of one write.
+#[derive(Default)]
+struct Reply {
+    told: Option<Told>,
+    /// Whether what was to be taken away had gone already.
+    is_gone: bool,
+}
+
+impl From<Told> for Reply {
+    fn from(told: Told) -> Self {
+        Self { told: Some(told), is_gone: false }
+    }
 }
 
 /// Why a write was not done.
@@ -51,6 +65,8 @@ pub(crate) enum WriteError {
     Broken,
     #[error("{write}: the object is not the one that was seen: {message}")]
     Stale { write: String, message: String },
+    #[error("{write}: a disruption budget does not allow it: {message}")]
+    Budget { write: String, message: String, after: Duration },
     #[error("{write}: no answer in time")]
     TimedOut { write: String },
     #[error("{write}: whether it is as it was seen cannot be found out: {why}")]
@@ -76,9 +92,24 @@ impl WriteError {
             Self::Fenced => "fenced",
             Self::Broken => "broken",
             Self::Stale { .. } => "conflict",
+            Self::Budget { .. } => "budget",
             Self::TimedOut { .. } | Self::Unanswered { .. } => "timeout",
             Self::Refused { .. } => "refused",
             Self::Unreadable { .. } => "unreadable",
+        }
+    }
+
+    /// For how long the server wants to be left alone, if it is the server that has said no: then it was not done. Whoever gets no
+    /// answer, or one that tells of a defect, cannot know.
+    pub(crate) fn refused_for(&self) -> Option<Duration> {
+        match self {
+            Self::Stale { .. } => Some(Duration::ZERO),
+            Self::Refused { source: kube::Error::Api(status), .. } => {
+                let after = retry_after(status);
+                let is_no = (400..500).contains(&status.code) || (status.code == 503 && after.is_some());
+                is_no.then(|| after.unwrap_or_default())
+            }
+            _ => None,
         }
     }
 
@@ -97,19 +128,24 @@ pub(crate) struct Writer {
     pub(crate) told: mpsc::Sender<Told>,
     pub(crate) events: Events,
     pub(crate) metrics: Arc<Metrics>,
+    pub(crate) reviewer: Arc<Reviewer>,
 }
 
 impl Writer {
     /// Does the writes of a job in order, up to the first that fails. Answers are told before it ends.
-    pub(crate) async fn run(self, job: Job) -> Result<(), WriteError> {
+    pub(crate) async fn run(self, job: Job) -> Result<Wrote, WriteError> {
         let under_way = self.events.writing();
-        self.all(job.term, job.writes).await?;
+        let wrote = self.all(job.term, job.writes).await?;
         drop(under_way);
-        job.notes.into_iter().for_each(|note| self.events.record(note));
-        Ok(())
+        // What another has done is his to tell.
+        if wrote == Wrote::All {
+            job.notes.into_iter().for_each(|note| self.events.record(job.term, note));
+        }
+        Ok(wrote)
     }
 
-    async fn all(&self, term: Term, writes: Vec<Write>) -> Result<(), WriteError> {
+    async fn all(&self, term: Term, writes: Vec<Write>) -> Result<Wrote, WriteError> {
+        let mut wrote = Wrote::All;
         // What this job has written so far, as it was answered.
         let mut written: HashMap<(Kind, ObjectKey), (Option<String>, Option<String>)> = HashMap::new();
         for mut write in writes {
@@ -122,11 +158,25 @@ impl Writer {
             }
             let kind = write.subject().0;
             let result = match &write {
-                Write::Unchanged(target) => self.unchanged(target).await.map(|()| None),
+                Write::Unchanged(target) => self.unchanged(target).await.map(|()| Reply::default()),
+                Write::Look { target, node, with_owner, asker } => {
+                    self.look(target, node, *with_owner, *asker).await.map(Reply::from)
+                }
+                Write::Review { target, address, question, asker } => {
+                    self.review(term, target, address, question, *asker).await.map(Reply::from)
+                }
+                Write::Ask { target, asks, asker } => Ok(self.ask(target, asks, *asker).await.into()),
                 write => self.one(term, write).await,
             };
-            self.metrics.wrote(kind, write.verb(), result.as_ref().map_or_else(WriteError::result, |_| "ok"));
-            let Some(told) = result? else { continue };
+            if !matches!(write, Write::Review { .. }) {
+                let result = result.as_ref().map_or_else(WriteError::result, |_| "ok");
+                self.metrics.wrote(kind, write.verb(), result);
+            }
+            let Reply { told, is_gone } = result?;
+            if is_gone {
+                wrote = Wrote::Gone;
+            }
+            let Some(told) = told else { continue };
             if let Told::Answered(object) = &told {
                 let identity = (object.uid().map(str::to_owned), object.resource_version());
                 written.insert(write.subject(), identity);
@@ -134,10 +184,10 @@ impl Writer {
             // The loop ends before its channel only when the process does.
             let _ = self.told.send(told).await;
         }
-        Ok(())
+        Ok(wrote)
     }
 
-    async fn one(&self, term: Term, write: &Write) -> Result<Option<Told>, WriteError> {
+    async fn one(&self, term: Term, write: &Write) -> Result<Reply, WriteError> {
         if !self.fence.holds_in(term) {
             return Err(WriteError::Fenced);
         }
@@ -150,21 +200,39 @@ impl Writer {
         let named = || write.to_string();
         match (answer, write) {
             (Err(_), _) => Err(WriteError::TimedOut { write: named() }),
-            (Ok(Ok(text)), Write::Delete(target)) if !still_ends(&text) => Ok(Some(deleted(target))),
+            (Ok(Ok(text)), Write::Delete(target) | Write::Destroy(target)) if !still_ends(&text) => {
+                Ok(deleted(target).into())
+            }
+            // The answer is a word of thanks; what becomes of the pod is for the watch to tell. Nobody keeps what is foreign.
+            (Ok(Ok(_)), Write::Evict { .. } | Write::Foreign { .. }) => Ok(Reply::default()),
             (Ok(Ok(text)), _) => {
                 let object: Object = write
                     .subject()
                     .0
                     .read(&text)
                     .map_err(|source| WriteError::Unreadable { write: named(), source })?;
-                Ok(Some(Told::Answered(object)))
+                Ok(Told::Answered(object).into())
             }
-            (Ok(Err(kube::Error::Api(status))), Write::Delete(target)) if is_missing(&status) => {
-                Ok(Some(deleted(target)))
+            (
+                Ok(Err(kube::Error::Api(status))),
+                Write::Delete(target) | Write::Destroy(target) | Write::Evict { target, .. },
+            ) if is_missing(&status) => Ok(Reply { told: Some(deleted(target)), is_gone: true }),
+            (Ok(Err(kube::Error::Api(status))), Write::Evict { target, asker }) if is_budget(&status) => {
+                let found = Found {
+                    asker: *asker,
+                    subject: target.key.clone(),
+                    finding: Finding::Budget(budget_message(&status)),
+                };
+                let _ = self.told.send(Told::Found(Box::new(found))).await;
+                let after = retry_after(&status).unwrap_or_default();
+                Err(WriteError::Budget { write: named(), message: status.message.clone(), after })
             }
-            (Ok(Err(kube::Error::Api(status))), Write::Delete(target)) if is_another(&status) => {
+            (
+                Ok(Err(kube::Error::Api(status))),
+                Write::Delete(target) | Write::Destroy(target) | Write::Evict { target, .. },
+            ) if is_another(&status) => {
                 // Whoever has the name now is somebody else: the one that was meant is gone.
-                Ok(Some(deleted(target)))
+                Ok(Reply { told: Some(deleted(target)), is_gone: true })
             }
             (
                 Ok(Err(kube::Error::Api(status))),
@@ -180,184 +248,20 @@ impl Writer {
             (Ok(Err(source)), _) => Err(WriteError::Refused { write: named(), source }),
         }
     }
-
-    /// Asks the server whether an object is still as it was seen; what it is instead is told.
-    async fn unchanged(&self, target: &Target) -> Result<(), WriteError> {
-        let named = || format!("get {} {}", target.kind, target.key);
-        let request = Request::get(target.kind.path(&target.key)).body(Vec::new());
-        let request = request.expect("names of objects are made of what a path may hold");
-        let answer = tokio::time::timeout(WRITE_TIMEOUT, self.client.request_text(request)).await;
-        let object = match answer {
-            Err(_) => {
-                return Err(WriteError::Unanswered { write: named(), why: "no answer in time".to_owned() });
-            }
-            Ok(Ok(text)) => {
-                target.kind.read(&text).map_err(|source| WriteError::Unreadable { write: named(), source })?
-            }
-            // What was not there still is not.
-            Ok(Err(kube::Error::Api(status))) if is_missing(&status) && target.uid.is_none() => return Ok(()),
-            Ok(Err(kube::Error::Api(status))) if is_missing(&status) => {
-                let _ = self.told.send(deleted(target)).await;
-                return Err(WriteError::Stale { write: named(), message: status.message.clone() });
-            }
-            Ok(Err(source @ kube::Error::Api(_))) => {
-                return Err(WriteError::Refused { write: named(), source });
-            }
-            Ok(Err(error)) => {
-                return Err(WriteError::Unanswered { write: named(), why: error.to_string() });
-            }
-        };
-        if object.resource_version() == target.resource_version {
-            return Ok(());
-        }
-        let _ = self.told.send(Told::Answered(object)).await;
-        Err(WriteError::Stale { write: named(), message: "it has changed since it was seen".to_owned() })
-    }
 }
 
-fn deleted(target: &Target) -> Told {
+pub(super) fn deleted(target: &Target) -> Told {
     Told::Deleted { kind: target.kind, key: target.key.clone(), uid: target.uid.clone().unwrap_or_default() }
-}
-
-fn request(write: &Write) -> serde_json::Result<Request<Vec<u8>>> {
-    let (kind, key) = write.subject();
-    let (method, path, content, body) = match write {
-        Write::Create(object) => {
-            let collection = ObjectKey { name: "".into(), ..key };
-            (Method::POST, kind.path(&collection), "application/json", object.to_vec()?)
-        }
-        Write::Patch { target, subresource, patch } | Write::Strategic { target, subresource, patch } => {
-            let mut path = kind.path(&key);
-            if let Some(subresource) = subresource {
-                path = format!("{path}/{subresource}");
-            }
-            let body = serde_json::to_vec(&preconditioned(patch, target))?;
-            let is_strategic = matches!(write, Write::Strategic { .. });
-            (Method::PATCH, path, if is_strategic { STRATEGIC_MERGE } else { MERGE }, body)
-        }
-        Write::Unchanged(_) => (Method::GET, kind.path(&key), "application/json", Vec::new()),
-        Write::Delete(target) => {
-            let mut options = json!({
-                "apiVersion": "v1",
-                "kind": "DeleteOptions",
-                "preconditions": {"uid": target.uid},
-            });
-            if let Some(revision) = &target.resource_version {
-                options["preconditions"]["resourceVersion"] = json!(revision);
-            }
-            (Method::DELETE, kind.path(&key), "application/json", serde_json::to_vec(&options)?)
-        }
-    };
-    let request = Request::builder().method(method).uri(path).header(header::CONTENT_TYPE, content);
-    Ok(request.body(body).expect("names of objects are made of what a path may hold"))
-}
-
-/// The patch, to be refused if the object is another or, unless any revision will do, has changed.
-fn preconditioned(patch: &Value, target: &Target) -> Value {
-    let mut patch = patch.clone();
-    patch["metadata"]["uid"] = json!(target.uid);
-    if let Some(revision) = &target.resource_version {
-        patch["metadata"]["resourceVersion"] = json!(revision);
-    }
-    patch
-}
-
-/// Whether the answer to a deletion shows an object that is still there: it has time to end, or somebody holds it.
-fn still_ends(answer: &str) -> bool {
-    serde_json::from_str::<Ending>(answer).is_ok_and(|Ending { metadata }| {
-        metadata.deletion_timestamp.is_some()
-            && (metadata.deletion_grace_period_seconds.is_some_and(|seconds| seconds > 0)
-                || metadata.finalizers.is_some_and(|holders| !holders.is_empty()))
-    })
-}
-
-/// An object on its way out.
-#[derive(Deserialize)]
-struct Ending {
-    metadata: EndingMetadata,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct EndingMetadata {
-    deletion_timestamp: Option<IgnoredAny>,
-    deletion_grace_period_seconds: Option<i64>,
-    finalizers: Option<Vec<IgnoredAny>>,
-}
-
-/// Whether the API server says that there is no such object. Whoever stands before it says 404 as well, when it has lost the way;
-/// then nothing is known of the object.
-fn is_missing(status: &kube::core::Status) -> bool {
-    status.code == 404 && status.reason == NOT_FOUND
-}
-
-/// Whether a deletion was refused because the object of that name has another identity.
-fn is_another(status: &kube::core::Status) -> bool {
-    status.code == 409 && status.message.contains(OTHER_UID)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::convert::Infallible;
-    use std::sync::Mutex;
+    use http::Method;
+    use serde_json::{Value, json};
 
-    use http::Response;
-    use http_body_util::BodyExt as _;
-    use kube::client::Body;
-
+    use super::super::fixtures::{ending, pod, run, writer};
     use super::*;
-
-    /// What a server was asked: the method, the path, the kind of body, and the body.
-    type Asked = Arc<Mutex<Vec<(Method, String, String, Value)>>>;
-
-    /// A writer to a server that always gives this answer; what it was asked, and what the loop is told.
-    fn writer(code: u16, answer: Value) -> (Writer, Asked, mpsc::Receiver<Told>) {
-        let asked = Asked::default();
-        let log = Arc::clone(&asked);
-        let server = tower::service_fn(move |request: Request<Body>| {
-            let (log, answer) = (Arc::clone(&log), answer.to_string());
-            async move {
-                let (parts, body) = request.into_parts();
-                let body = body.collect().await.unwrap().to_bytes();
-                let content =
-                    parts.headers.get(header::CONTENT_TYPE).map(|text| text.to_str().unwrap().to_owned());
-                let body = serde_json::from_slice(&body).unwrap_or_default();
-                log.lock().unwrap().push((
-                    parts.method,
-                    parts.uri.path().to_owned(),
-                    content.unwrap_or_default(),
-                    body,
-                ));
-                Ok::<_, Infallible>(
-                    Response::builder().status(code).body(Body::from(answer.into_bytes())).unwrap(),
-                )
-            }
-        });
-        let client = Client::new(server, "default");
-        let (told, hearing) = mpsc::channel(8);
-        let metrics = Arc::new(Metrics::default());
-        let (events, _) = Events::start(client.clone(), "me".to_owned(), Arc::clone(&metrics));
-        (Writer { client, fence: Fence::open(), told, events, metrics }, asked, hearing)
-    }
-
-    async fn run(writer: Writer, writes: Vec<Write>) -> Result<(), WriteError> {
-        let term = writer.fence.term().expect("nobody else can lead");
-        writer.run(Job { term, writes, notes: Vec::new() }).await
-    }
-
-    fn pod() -> Target {
-        let uid = Some("u".to_owned());
-        Target { kind: Kind::Pod, key: ObjectKey::new("n", "p"), uid, resource_version: None }
-    }
-
-    fn ending(metadata: &Value) -> Value {
-        let mut pod =
-            json!({"metadata": {"name": "p", "namespace": "n", "uid": "u", "resourceVersion": "9"}});
-        for (name, value) in metadata.as_object().unwrap() {
-            pod["metadata"][name] = value.clone();
-        }
-        pod
-    }
+    use crate::names::ControllerName;
 
     #[tokio::test]
     async fn a_condition_is_patched_alone_and_only_on_the_pod_that_was_meant() {
@@ -373,35 +277,6 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_job_goes_on_only_while_what_it_was_decided_on_is_still_so() {
-        let lease = json!({"metadata": {"name": "n1", "namespace": "kube-node-lease", "uid": "l", "resourceVersion": "7"}});
-        let missing = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 404, "reason": "NotFound"});
-        let key = ObjectKey::new("kube-node-lease", "n1");
-        let seen = |revision: &str| Target {
-            kind: Kind::NodeLease,
-            key: key.clone(),
-            uid: Some("l".to_owned()),
-            resource_version: Some(revision.to_owned()),
-        };
-        let unseen = Target::to_come(Kind::NodeLease, key.clone());
-        for (code, answer, target, goes_on, is_told) in [
-            (200, &lease, seen("7"), true, false),
-            (200, &lease, seen("6"), false, true),
-            (404, &missing, seen("7"), false, true),
-            (404, &missing, unseen.clone(), true, false),
-            (200, &lease, unseen.clone(), false, true),
-        ] {
-            let (writer, asked, mut told) = writer(code, answer.clone());
-            let ended = run(writer, vec![Write::Unchanged(target.clone())]).await;
-            assert_eq!(ended.is_ok(), goes_on, "{code} {target:?}");
-            assert!(ended.is_ok() || matches!(ended, Err(WriteError::Stale { .. })));
-            assert_eq!(told.try_recv().is_ok(), is_told, "{code} {target:?}");
-            let path = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/n1";
-            assert_eq!(asked.lock().unwrap()[0].1, path);
-        }
-    }
-
-    #[tokio::test]
     async fn a_pod_that_has_time_to_end_is_not_gone_yet() {
         let time = "2026-01-01T00:00:00Z";
         for (metadata, is_there) in [
@@ -411,7 +286,7 @@ mod tests {
             (json!({}), false),
         ] {
             let (writer, asked, mut told) = writer(200, ending(&metadata));
-            run(writer, vec![Write::Delete(pod())]).await.unwrap();
+            assert_eq!(run(writer, vec![Write::Delete(pod())]).await.unwrap(), Wrote::All);
             let (method, _, _, body) = asked.lock().unwrap().pop().unwrap();
             assert_eq!((method, &body["preconditions"]), (Method::DELETE, &json!({"uid": "u"})));
             match told.recv().await.unwrap() {
@@ -430,13 +305,84 @@ mod tests {
                 "kind": "Status", "status": "Failure", "code": code, "reason": reason, "message": message,
             });
             let (writer, _, mut told) = writer(code, status);
-            run(writer, vec![Write::Delete(pod())]).await.unwrap();
+            let wrote = run(writer, vec![Write::Delete(pod())]).await.unwrap();
+            assert_eq!(wrote, Wrote::Gone, "{code}: it was not us");
             assert!(matches!(told.recv().await, Some(Told::Deleted { uid, .. }) if uid == "u"), "{code}");
         }
         let status = json!({"kind": "Status", "status": "Failure", "code": 409, "message": "try again"});
         let (writer, ..) = writer(409, status);
         let refused = run(writer, vec![Write::Delete(pod())]).await;
         assert!(matches!(refused, Err(WriteError::Stale { .. })), "any other conflict is one");
+    }
+
+    /// A server that has too much to do says 429, too; no budget was asked then, and nothing is told of one.
+    #[tokio::test]
+    async fn only_a_budget_that_was_asked_keeps_a_pod() {
+        let status = |code: u16, message: &str, causes: Value| {
+            json!({
+                "kind": "Status", "status": "Failure", "code": code, "message": message,
+                "details": {"retryAfterSeconds": 10, "causes": causes},
+            })
+        };
+        let full = "The disruption budget b needs 2 healthy pods and has 2 currently";
+        let cause = json!([{"reason": "DisruptionBudget", "message": full}]);
+        let asker = ControllerName::TaintEviction;
+        let violated = "Cannot evict pod as it would violate the pod's disruption budget.";
+        let several = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
+        for (answer, says) in [
+            (status(429, violated, cause), Some(format!("{violated} {full}"))),
+            // One that counts below nothing, or has too much on its books.
+            (
+                status(403, violated, json!([{"reason": "DisruptionBudget", "message": full}])),
+                Some(format!("{violated} {full}")),
+            ),
+            (status(403, "pods \"p\" is forbidden", json!([])), None),
+            (status(500, several, json!([])), Some(several.to_owned())),
+            (status(429, "Too many requests, please try again later.", json!([])), None),
+            (json!({"kind": "Status", "status": "Failure", "code": 429, "message": "later"}), None),
+            (status(500, "it broke", json!([])), None),
+        ] {
+            let code = answer["code"].as_u64().and_then(|code| code.try_into().ok()).unwrap();
+            let (writer, _, mut told) = writer(code, answer.clone());
+            let ended = run(writer, vec![Write::Evict { target: pod(), asker }]).await;
+            let found = told.try_recv().ok().map(|told| match told {
+                Told::Found(found) => found.finding,
+                other => panic!("{other:?}"),
+            });
+            if let Some(says) = says {
+                let asks = Duration::from_secs(10);
+                assert!(
+                    matches!(ended, Err(WriteError::Budget { after, .. }) if after == asks),
+                    "{answer}: {ended:?}"
+                );
+                assert!(matches!(&found, Some(Finding::Budget(told)) if *told == says), "{found:?}");
+            } else {
+                assert!(matches!(ended, Err(WriteError::Refused { .. })), "{answer}: {ended:?}");
+                assert!(found.is_none(), "{answer}: {found:?}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_server_that_says_no_may_say_for_how_long() {
+        let seconds = Duration::from_secs;
+        for (code, asks, refused_for) in [
+            (429, 7, Some(seconds(7))),
+            (429, 0, Some(Duration::ZERO)),
+            (403, 0, Some(Duration::ZERO)),
+            (503, 3, Some(seconds(3))),
+            // Whether it was done nobody knows.
+            (503, 0, None),
+            (500, 0, None),
+        ] {
+            let status = json!({
+                "kind": "Status", "status": "Failure", "code": code, "message": "no",
+                "details": {"retryAfterSeconds": asks},
+            });
+            let (writer, ..) = writer(code, status);
+            let refused = run(writer, vec![Write::Delete(pod())]).await.unwrap_err();
+            assert_eq!(refused.refused_for(), refused_for, "{code} and {asks}: {refused}");
+        }
     }
 
     /// What a load balancer says that has lost the way does not end an object.

@@ -67,16 +67,24 @@ impl Controller for ClusterLeaseController {
         ]
     }
 
-    fn observe(&mut self, change: &Change, _: &World, due: &mut Due) {
+    fn observe(&mut self, change: &Change, world: &World, due: &mut Due) {
+        let is_there = |cluster: &ObjectKey| world.clusters.get(cluster).is_some();
         match change.kind() {
             Kind::Cluster if change.after.is_none() => {
                 self.ahead.remove(&change.key.name);
                 due.forget(&change.key);
             }
             Kind::Cluster => due.mark(&change.key),
-            Kind::Lease if *change.key.name == *CLUSTER_LEASE => due.mark(&subject(&change.key.namespace)),
+            Kind::Lease if *change.key.name == *CLUSTER_LEASE => {
+                let cluster = subject(&change.key.namespace);
+                if is_there(&cluster) {
+                    due.mark(&cluster);
+                }
+            }
             // A lease can be made once its namespace is there.
-            Kind::Namespace if change.before.is_none() => due.mark(&subject(&change.key.name)),
+            Kind::Namespace if change.before.is_none() && is_there(&subject(&change.key.name)) => {
+                due.mark(&subject(&change.key.name));
+            }
             _ => {}
         }
     }

@@ -10,6 +10,7 @@ mod node_lifecycle;
 mod placement;
 mod pods_by_node;
 mod rbac_binding;
+mod replacement;
 mod set_binding;
 #[cfg(test)]
 pub(crate) mod stage;
@@ -28,6 +29,7 @@ pub use cluster_taint::ClusterTaintController;
 pub use node_lifecycle::NodeLifecycleController;
 pub use placement::PlacementController;
 pub use rbac_binding::RbacBindingController;
+pub use replacement::ReplacementController;
 pub use set_binding::SetBindingController;
 pub use taint_eviction::{EvictionBreaker, EvictionLimits, FROZEN_REASON, TaintEvictionController};
 
@@ -37,7 +39,7 @@ use crate::due::{Due, Ended};
 use crate::names::ControllerName;
 use crate::rights::Need;
 use crate::serve::Metrics;
-use crate::world::{Change, Kind, World};
+use crate::world::{Change, Found, Kind, World};
 
 /// What controllers are made with.
 #[derive(Clone, Debug)]
@@ -70,6 +72,7 @@ pub(crate) fn controller(name: ControllerName, setup: &Setup) -> Box<dyn Control
         ControllerName::TaintEviction => {
             Box::new(TaintEvictionController::new(*evictions, Arc::clone(metrics)))
         }
+        ControllerName::Replacement => Box::new(ReplacementController::new(Arc::clone(metrics))),
         ControllerName::NodeLifecycle => {
             Box::new(NodeLifecycleController::new(*lifecycle, Arc::clone(metrics)))
         }
@@ -89,6 +92,16 @@ pub trait Controller: Send {
 
     /// What it must have seen all of before it decides anything.
     fn kinds(&self) -> &'static [Kind];
+
+    /// What it may come to look at besides, once [`Controller::needs_more`] says so. It does not wait for those.
+    fn kinds_at_need(&self) -> &'static [Kind] {
+        &[]
+    }
+
+    /// Whether it looks at [`Controller::kinds_at_need`] as well, from now on.
+    fn needs_more(&self) -> bool {
+        false
+    }
 
     /// What else it needs leave for. Every write it decides on is in here.
     fn needs(&self) -> &'static [Need];
@@ -119,6 +132,21 @@ pub trait Controller: Send {
     /// The writes of a verdict on this subject are done, or the first that failed has ended them: what was expected of them
     /// counts no more, what the world has does.
     fn ended(&mut self, _subject: &ObjectKey, _ended: Ended, _now: Moment, _world: &World, _due: &mut Due) {}
+
+    /// What somebody waits to be told, whatever else is under way. Asked for in every turn of who leads, after
+    /// [`Controller::advance`]; what was given is not given again.
+    fn news(&mut self) -> Option<Note> {
+        None
+    }
+
+    /// What it asked for was found. Told before the end of the writes it was asked with.
+    fn found(&mut self, _found: Found) {}
+
+    /// Whether it may come to know of something that nobody should be evicted for. Until it has seen its part of the world,
+    /// nobody knows that there is no such thing.
+    fn may_stop(&self) -> bool {
+        false
+    }
 
     /// What it knows that nobody should be evicted for, whoever evicts.
     fn stop(&self) -> Option<Freeze> {

@@ -93,7 +93,11 @@ impl NodeLifecycleController {
                 self.silent.remove(name);
             }
         }
-        due.mark(&change.key);
+        // Of a node that is no more there is something to do only where something is to be told: whoever stands by decides
+        // nothing, and would keep the name of every node that ever was.
+        if change.after.is_some() || self.removed.contains_key(name) {
+            due.mark(&change.key);
+        }
     }
 
     fn observe_pod(&mut self, change: &Change, due: &mut Due) {
@@ -230,6 +234,10 @@ impl Controller for NodeLifecycleController {
 
     fn wake(&self) -> Option<Moment> {
         if self.telling.is_empty() { self.lifecycle.wake() } else { Some(Moment::PAST) }
+    }
+
+    fn may_stop(&self) -> bool {
+        self.lifecycle.zones().may_freeze()
     }
 
     fn stop(&self) -> Option<Freeze> {

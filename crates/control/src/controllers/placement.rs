@@ -4,6 +4,7 @@
 //! What is selected is the engine's verdict, and so is the order in which slices are written.
 
 use std::collections::{BTreeSet, HashMap};
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use berth_api::names::{self, label};
@@ -26,6 +27,8 @@ use crate::world::{Change, Kind, Object, World};
 pub(crate) const TURN_COST_MAX: u64 = 200_000;
 /// The longest ScoreUpdate note, in characters.
 const SCORE_NOTE_CHARS_MAX: usize = 1_000;
+/// How many scores that are out of date an event names: it has room for a thousand characters, and names are long.
+const EXPIRED_LISTED_MAX: usize = 10;
 
 /// Decides Placements.
 #[derive(Debug)]
@@ -161,9 +164,7 @@ impl PlacementController {
             reporter: names::PLACEMENT_REPORTER,
             namespace: namespace.to_string(),
         };
-        let expired = decision.expired.first().map(|(cluster, score)| {
-            format!(": the score {score} of cluster {cluster} has expired in plugin AddOn")
-        });
+        let expired = expiry(&decision.expired);
         let mut notes = Vec::new();
         let mut is_filled = None;
         for write in writes {
@@ -184,8 +185,8 @@ impl PlacementController {
                     sentence("created"),
                 )),
                 Write::Patch { target, subresource: Some(_), .. } => {
-                    // A slice that was just made needs no second event for being filled.
-                    if target.uid.is_some() {
+                    // A slice that was just made needs no second event for being filled, unless there is more to tell.
+                    if target.uid.is_some() || expired.is_some() {
                         let text = sentence("updated") + expired.as_deref().unwrap_or_default();
                         notes.push(note(
                             target.clone(),
@@ -197,7 +198,15 @@ impl PlacementController {
                     }
                     is_filled.get_or_insert(target.clone());
                 }
-                Write::Patch { .. } | Write::Strategic { .. } | Write::Unchanged(_) => {}
+                Write::Patch { .. }
+                | Write::Strategic { .. }
+                | Write::Unchanged(_)
+                | Write::Destroy(_)
+                | Write::Evict { .. }
+                | Write::Look { .. }
+                | Write::Review { .. }
+                | Write::Ask { .. }
+                | Write::Foreign { .. } => {}
                 Write::Delete(target) => notes.push(note(
                     target.clone(),
                     false,
@@ -309,7 +318,7 @@ impl Controller for PlacementController {
             return Verdict { wake: next, outcome, ..Verdict::default() };
         }
         let existing: Vec<&PlacementDecision> = slices.iter().map(|slice| &***slice).collect();
-        let mut published = publish(&self.model, placement, &existing, &decision, now);
+        let mut published = publish(&self.model, placement, &existing, &decision, self.dialect.details, now);
         self.dialect.adapt(&mut published);
         let writes = writes(placement, &existing, &published);
         let notes = self.notes(placement, &decision, &writes, now);
@@ -337,6 +346,21 @@ impl Controller for PlacementController {
             touched.keys(&self.model).for_each(|placement| due.mark(placement));
         }
     }
+}
+
+/// What a note adds about scores in use that are out of date, in upstream's words.
+fn expiry(expired: &[(Arc<str>, Arc<str>)]) -> Option<String> {
+    if expired.is_empty() {
+        return None;
+    }
+    let mut text = ": AddOnPlacementScores".to_owned();
+    for (cluster, score) in expired.iter().take(EXPIRED_LISTED_MAX) {
+        let _ = write!(text, " {cluster}/{score}");
+    }
+    if expired.len() > EXPIRED_LISTED_MAX {
+        let _ = write!(text, " and {} more", expired.len() - EXPIRED_LISTED_MAX);
+    }
+    Some(text + " expired in plugin AddOn")
 }
 
 /// Whether slices show what may change without the decision: scores, when these may be written, and availability.
@@ -411,7 +435,7 @@ fn outcome(decision: &Decision) -> &'static str {
 fn delta(change: &Change) -> Option<DeltaRef<'_>> {
     let key = &change.key;
     Some(match (&change.before, &change.after) {
-        (_, Some(Object::Cluster(object))) => DeltaRef::Cluster(object),
+        (_, Some(Object::Cluster(object))) => DeltaRef::SharedCluster(object),
         (Some(Object::Cluster(_)), None) => DeltaRef::ClusterGone(&key.name),
         (_, Some(Object::Set(object))) => DeltaRef::Set(object),
         (Some(Object::Set(_)), None) => DeltaRef::SetGone(&key.name),

@@ -34,4 +34,9 @@ impl PodsByNode {
     pub(super) fn on(&self, node: &str) -> impl Iterator<Item = &ObjectKey> {
         self.0.get(node).into_iter().flatten()
     }
+
+    /// How many nodes have any.
+    pub(super) fn nodes(&self) -> usize {
+        self.0.len()
+    }
 }

@@ -10,10 +10,24 @@
 //!                           '--withdraw--'                                                      '-- may stay: cancelled
 //! ```
 //!
-//! Subjects are pods; a node, to write down since when a taint counts that does not say so; and the freeze.
+//! Who says how a pod leaves are policies, where there are any ([`policies`], [`cases`], [`counting`]); the way of one pod is in
+//! [`pods`], and that a zone is held is told by [`breakers`]. With gates ([`gates`]), it is looked at before the write that takes it away, somebody outside is asked if they say so,
+//! and that write is bound to what was seen.
+//!
+//! Subjects are pods; a node, to write down since when a taint counts that does not say so; and a policy, to be told how it stands.
+//! That a stop was heard is told beside all of that, because somebody waits for it.
 
+mod breakers;
+mod cases;
+mod counting;
+mod gates;
 mod limits;
 mod map;
+mod pods;
+mod policies;
+mod step;
+mod told;
+mod workloads;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -21,12 +35,20 @@ use std::time::Duration;
 
 use berth_api::core::{Node, NodeTaint};
 use berth_engine::Moment;
-use berth_engine::evict::{Domain, Freeze, Leave, Marshal, Route, Tainted};
+use berth_engine::evict::policy::NodeSight;
+use berth_engine::evict::{Cause, Domain, Freeze, Marshal, Route, Stops, Tainted};
 use berth_engine::model::ObjectKey;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::json;
 
+use self::breakers::Breakers;
+use self::cases::Cases;
+use self::counting::Bars;
 use self::map::Map;
+use self::pods::facts;
+use self::policies::{Policies, is_policy};
+use self::step::{Begun, Shown, Stage};
+use self::workloads::Workloads;
 use super::{Controller, Verdict};
 use crate::act::{Note, Target, Write};
 use crate::due::{Due, Ended};
@@ -34,20 +56,27 @@ use crate::names::ControllerName;
 use crate::rights::Need;
 use crate::runtime::PLACES;
 use crate::serve::Metrics;
-use crate::world::{BY_TAINT, Change, Disruption, FreezeMap, Kind, Object, Pod, World};
+use crate::world::{Change, Finding, Found, FreezeMap, Kind, OWNERS, Object, Pod, World};
 
 pub use limits::{EvictionBreaker, EvictionLimits};
 
 /// How often it is told how many wait, and why: each is a look at everybody who is due.
 const TELL_EVERY: Duration = Duration::from_secs(1);
+/// Names that may be marked in vain before anybody cares.
+const MARKS_SLACK: usize = 64;
 /// What the pod is told.
 const MESSAGE: &str = "Taint manager: deleting due to NoExecute taint";
 /// What the event gives as its reason by which a stop is confirmed.
 pub const FROZEN_REASON: &str = "EvictionsFrozen";
 /// What is told while nobody knows whether somebody has said stop.
-const BLIND_REASON: &str = "whether evictions are frozen cannot be seen: the ConfigMap is not followed";
-/// What events about pods give as their reason.
-const REASON: &str = "TaintManagerEviction";
+const BLIND_REASON: &str =
+    "whether evictions are frozen cannot be seen: the ConfigMap is not followed, or cannot be read";
+/// The same of the policies, which may keep somebody.
+const BLIND_POLICIES: &str = "EvictionPolicies are not followed, or one of them cannot be read";
+/// The same of what makes pods leave, and of what may have changed that.
+const BLIND_NODES: &str = "nodes are not followed: the taints that pods would leave for may have gone";
+const BLIND_PODS: &str = "pods are not followed: what they tolerate may have changed";
+const BLIND_NAMESPACES: &str = "namespaces are not followed, and policies go by their labels";
 
 /// A pod that is not mistaken for its successor of the same name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -62,17 +91,11 @@ impl PodId {
     }
 }
 
-/// A write under way.
-#[derive(Debug)]
-struct Begun {
-    id: PodId,
-    /// When the pod was due; only for the deletion itself.
-    deleting: Option<Moment>,
-}
-
 /// A node whose pods may have to leave.
 #[derive(Debug)]
 struct Place {
+    /// The node's identity: one that is made anew under the same name has other taints, whatever they are called.
+    uid: Option<String>,
     tainted: Tainted,
     route: Route,
 }
@@ -88,9 +111,29 @@ pub struct TaintEvictionController {
     /// Nodes that have changed since time last passed.
     changed: HashSet<Arc<str>>,
     marshal: Marshal<PodId>,
-    /// Those the marshal has let go that have not ended, and whether each has been told why it goes.
-    going: HashMap<PodId, bool>,
+    /// Those the marshal has let go that have not ended.
+    going: HashMap<PodId, Stage>,
+    policies: Policies,
+    cases: Cases,
+    workloads: Workloads,
+    /// Owners whose pods are to be counted, and those to be counted again when time has passed.
+    muster: HashSet<Arc<str>>,
+    mustered: HashMap<Arc<str>, Moment>,
+    /// What held pods of policies when it was looked last, besides their own affairs.
+    bars: Bars,
+    breakers: Breakers,
+    /// Domains of policies that have bounds.
+    bounded: HashSet<Domain>,
+    /// Namespaces whose labels have changed since time last passed.
+    relabelled: HashSet<Arc<str>>,
+    /// What was shown of pods that are about to go.
+    sights: HashMap<ObjectKey, Shown>,
+    /// What budgets have said about pods that were to be evicted.
+    refusals: HashMap<ObjectKey, String>,
     begun: HashMap<ObjectKey, Begun>,
+    /// When the last attempt on a pod failed. It comes back behind whoever was due before that, so those with whom it always
+    /// fails do not keep the others waiting.
+    failed: HashMap<PodId, Moment>,
     /// Since when pods count as being on their node that say they came there in the future: since they were first judged.
     ahead: HashMap<PodId, Moment>,
     /// What a person has said.
@@ -104,6 +147,8 @@ pub struct TaintEvictionController {
     news: Option<(Arc<FreezeMap>, bool)>,
     /// When it was told last how many wait, and whether that may have changed.
     told: (Moment, bool),
+    /// The moment it knew last.
+    clock: Moment,
 }
 
 impl TaintEvictionController {
@@ -111,6 +156,7 @@ impl TaintEvictionController {
     pub fn new(limits: EvictionLimits, metrics: Arc<Metrics>) -> Self {
         let mut marshal = Marshal::default();
         marshal.bound(&Domain::Everything, limits.of_all(PLACES), Moment::PAST);
+        metrics.evictions_stopped(marshal.stops());
         Self {
             limits,
             metrics,
@@ -119,40 +165,65 @@ impl TaintEvictionController {
             changed: HashSet::new(),
             marshal,
             going: HashMap::new(),
+            policies: Policies::default(),
+            cases: Cases::default(),
+            workloads: Workloads::default(),
+            muster: HashSet::new(),
+            mustered: HashMap::new(),
+            bars: Bars::default(),
+            breakers: Breakers::default(),
+            bounded: HashSet::new(),
+            relabelled: HashSet::new(),
+            sights: HashMap::new(),
+            refusals: HashMap::new(),
             begun: HashMap::new(),
+            failed: HashMap::new(),
             ahead: HashMap::new(),
             freeze: None,
             stopped: None,
             held: HashMap::new(),
             news: None,
             told: (Moment::PAST, true),
+            clock: Moment::PAST,
         }
     }
 
     fn pod_changed(&mut self, before: Option<&Pod>, after: Option<&Pod>, due: &mut Due) {
         self.map.pod(before, after);
+        self.workloads.pod(before, after);
         let is_another = |pod: &&Pod| after.is_none_or(|after| after.identity.uid != pod.identity.uid);
         if let Some(gone) = before.filter(is_another) {
             let id = PodId::of(gone);
             self.marshal.withdraw(&id);
             self.ahead.remove(&id);
+            self.failed.remove(&id);
             self.unhold(&gone.node, &id);
+            self.cases.remove(&id);
             // A write that is under way ends by itself.
             if self.begun.get(&id.key).is_none_or(|begun| begun.id != id) {
-                self.release(&id);
+                self.call_back(&id);
             }
             due.forget(&id.key);
         }
         let Some(pod) = after else { return };
-        let Some(place) = self.places.get(&pod.node) else { return };
+        let Some(place) = self.places.get(&pod.node) else {
+            // Nobody is there to end it, perhaps.
+            if pod.is_terminating() && self.policies.uses_force() {
+                due.mark(&pod.identity.key);
+            }
+            return;
+        };
         let concerns = |before: &Pod| {
             before.identity.uid != pod.identity.uid
                 || before.node != pod.node
                 || before.tolerations != pod.tolerations
                 || before.is_terminating() != pod.is_terminating()
                 || before.is_terminal() != pod.is_terminal()
+                || (before.labels != pod.labels && !self.policies.book.is_empty())
         };
-        if before.is_none_or(concerns) {
+        // What a gate looks at is not kept of a pod: any change may open it.
+        let is_unblocked = !self.policies.book.is_empty() && self.cases.unblock(&PodId::of(pod), self.clock);
+        if is_unblocked || before.is_none_or(concerns) {
             due.mark(&pod.identity.key);
             if place.tainted.has_timeless() {
                 due.mark(&subject_of_node(&pod.node));
@@ -166,13 +237,34 @@ impl TaintEvictionController {
                 && one.metadata.labels == other.metadata.labels
                 && one.no_execute().eq(other.no_execute())
         };
+        // What shows that a node is fenced matters to those who do not end there.
+        if self.policies.uses_force() && before.map(NodeSight::of) != after.map(NodeSight::of) {
+            self.changed.insert(Arc::clone(&key.name));
+        }
         if before.zip(after).is_some_and(|(before, after)| same(before, after)) {
             return;
         }
         self.map.node(before, after);
         self.changed.insert(Arc::clone(&key.name));
         if after.is_none() {
+            self.breakers.take_untold(&key.name);
             due.forget(key);
+        }
+    }
+
+    /// Forgets what was to be looked at and is no more. Whoever stands by marks and never looks, for as long as it stands by.
+    fn forget_marks(&mut self, world: &World) {
+        let Self { changed, relabelled, places, map, .. } = self;
+        // Looked through when half of it may be in vain, so it costs next to nothing.
+        if changed.len() > MARKS_SLACK + 2 * (world.nodes.len() + places.len() + map.inhabited()) {
+            changed.retain(|name| {
+                world.nodes.get(&subject_of_node(name)).is_some()
+                    || places.contains_key(name)
+                    || map.on(name).next().is_some()
+            });
+        }
+        if relabelled.len() > MARKS_SLACK + 2 * world.namespaces.len() {
+            relabelled.retain(|name| world.namespaces.get(&ObjectKey::new("", name)).is_some());
         }
     }
 
@@ -181,10 +273,12 @@ impl TaintEvictionController {
         let subject = subject_of_node(name);
         let node = world.nodes.get(&subject).filter(|node| node.no_execute().next().is_some());
         let known = self.places.remove(name);
-        if node.is_none() && known.is_none() {
+        if node.is_none() && known.is_none() && !self.policies.uses_force() {
             return;
         }
         if let Some(node) = node {
+            let uid = node.metadata.uid.clone();
+            let known = known.filter(|place| place.uid == uid);
             let mut tainted = known.map(|place| place.tainted).unwrap_or_default();
             let created = node.metadata.creation_timestamp.as_ref();
             let created = created.map_or(Moment::PAST, |time| Moment::from_timestamp(time.0));
@@ -192,111 +286,32 @@ impl TaintEvictionController {
             if tainted.has_timeless() {
                 due.mark(&subject);
             }
-            self.places.insert(Arc::clone(name), Place { tainted, route: map::route(node) });
+            self.places.insert(Arc::clone(name), Place { uid, tainted, route: map::route(node) });
         }
         for pod in self.map.on(name) {
             due.mark(pod);
         }
     }
 
-    /// When a pod must leave, and what has a say in it; `None` if it may stay.
-    fn leave(&mut self, pod: &Pod, now: Moment) -> Option<(Leave, &Place)> {
-        // Who has ended or is on its way out need not be told, and a mirror pod is its kubelet's.
-        if pod.is_terminal() || pod.is_terminating() || pod.is_mirror {
-            return None;
-        }
-        let place = self.places.get(&pod.node)?;
-        let arrived = if pod.since > now {
-            // Bounded by something that stands still, or it would never be due.
-            *self.ahead.entry(PodId::of(pod)).or_insert(now)
-        } else {
-            self.ahead.get(&PodId::of(pod)).map_or(pod.since, |first| pod.since.min(*first))
-        };
-        Some((place.tainted.leave(&pod.tolerations, arrived)?, place))
-    }
-
-    /// The place of somebody who was let go is free again.
-    fn release(&mut self, id: &PodId) -> bool {
-        self.marshal.ended(id);
-        self.going.remove(id).is_some()
-    }
-
-    /// Somebody is not held any more; says whether it was.
-    fn unhold(&mut self, node: &Arc<str>, id: &PodId) -> bool {
-        let Some(held) = self.held.get_mut(node) else { return false };
-        let was_held = held.remove(id);
-        if held.is_empty() {
-            self.held.remove(node);
-        }
-        was_held
-    }
-
-    fn decide_pod(&mut self, pod: &Arc<Pod>, world: &World, now: Moment) -> Verdict {
-        let id = PodId::of(pod);
-        let was_held = self.unhold(&pod.node, &id);
-        let Some((Leave { at, .. }, place)) = self.leave(pod, now) else {
-            let has_waited = self.marshal.withdraw(&id);
-            let was_going = self.release(&id);
-            // Of somebody else's deletion others tell.
-            let is_cancelled =
-                (has_waited || was_going || was_held) && !pod.is_terminating() && !pod.is_terminal();
-            let notes = is_cancelled.then(|| note(pod, "CancelEviction", "Cancelling deletion of Pod"));
-            return Verdict { notes: notes.into_iter().collect(), outcome: "stays", ..Verdict::default() };
-        };
-        let route = Arc::clone(&place.route);
-        if at <= now && !world.nodes.is_readable(&subject_of_node(&pod.node)) {
-            self.marshal.withdraw(&id);
-            self.release(&id);
-            self.held.entry(Arc::clone(&pod.node)).or_default().insert(id);
-            return Verdict { is_waiting: true, outcome: "waits", ..Verdict::default() };
-        }
-        let going = self.going.get(&id).copied().filter(|_| at <= now && self.marshal.frozen().is_none());
-        let Some(is_marked) = going else {
-            self.release(&id);
-            self.marshal.want(&id, at, &route);
-            return Verdict { is_waiting: true, outcome: "waits", ..Verdict::default() };
-        };
-        let target = Target::whatever_revision(&Object::Pod(Arc::clone(pod)));
-        let key = id.key.clone();
-        if is_marked || pod.disruption == Some(Disruption::ByTaint) {
-            self.begun.insert(key, Begun { id, deleting: Some(at) });
-            let notes = vec![note(pod, "Evict", "Marking for deletion Pod")];
-            return Verdict {
-                writes: vec![Write::Delete(target)],
-                notes,
-                outcome: "deleted",
-                ..Verdict::default()
-            };
-        }
-        self.begun.insert(key, Begun { id, deleting: None });
-        let mut condition = json!({
-            "type": "DisruptionTarget", "status": "True", "reason": BY_TAINT, "message": MESSAGE,
-            "lastTransitionTime": now.to_string(),
-        });
-        if pod.generation > 0 {
-            condition["observedGeneration"] = json!(pod.generation);
-        }
-        let patch = json!({"status": {"conditions": [condition]}});
-        Verdict {
-            writes: vec![Write::Strategic { target, subresource: Some("status"), patch }],
-            outcome: "marked",
-            ..Verdict::default()
-        }
-    }
-
     /// Writes down since when the taints of a node count that do not say so, if that matters to anybody there: so a restart
     /// does not begin anew.
-    fn decide_node(&mut self, subject: &ObjectKey, world: &World) -> Verdict {
+    fn decide_node(&mut self, subject: &ObjectKey, world: &World, now: Moment) -> Verdict {
+        let notes = self.breakers.take_untold(&subject.name);
+        if !notes.is_empty() {
+            // What is told by itself does not depend on how a write comes out.
+            return Verdict { notes, wake: Some(now), outcome: "told", ..Verdict::default() };
+        }
         let stamped = || -> Option<Write> {
             let node = world.nodes.get(subject)?;
             let tainted = &self.places.get(&subject.name)?.tainted;
             let mut pods = self.map.on(&subject.name).filter_map(|pod| world.pods.get(pod));
-            if !pods.any(|pod| !pod.is_terminal() && tainted.needs_time(&pod.tolerations)) {
+            let book = &self.policies.book;
+            let needs_time = |pod: &Pod| tainted.needs_time_of(&facts(pod, pod.since, book, world), book);
+            if !pods.any(|pod| !pod.is_terminal() && needs_time(pod)) {
                 return None;
             }
             let stamp = |taint: &NodeTaint| {
-                let time =
-                    tainted.stamp(&taint.key).filter(|_| taint.is_no_execute() && taint.time_added.is_none());
+                let time = tainted.stamp(&taint.into());
                 let time_added =
                     time.and_then(Moment::timestamp).map(Time).or_else(|| taint.time_added.clone());
                 NodeTaint { time_added, ..taint.clone() }
@@ -314,19 +329,16 @@ impl TaintEvictionController {
         }
     }
 
-    /// Tells people that evictions have stopped, or go on.
-    fn decide_freeze(&mut self) -> Verdict {
-        let Some((map, is_frozen)) = self.news.take() else {
-            return Verdict { outcome: "in-order", ..Verdict::default() };
-        };
+    /// That evictions have stopped, or go on.
+    fn freeze_note(map: &Arc<FreezeMap>, is_frozen: bool) -> Note {
         let by = map.freeze.by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
         let (reason, action, text) = if is_frozen {
             (FROZEN_REASON, "Freeze", format!("Evictions are frozen{by}: {}", map.freeze.reason))
         } else {
             ("EvictionsUnfrozen", "Unfreeze", "Evictions go on".to_owned())
         };
-        let regarding = Target::of(&Object::Freeze(Arc::clone(&map)));
-        let note = Note {
+        let regarding = Target::of(&Object::Freeze(Arc::clone(map)));
+        Note {
             namespace: regarding.key.namespace.to_string(),
             regarding,
             related: None,
@@ -335,16 +347,44 @@ impl TaintEvictionController {
             action,
             note: text,
             reporter: ControllerName::TaintEviction.as_str(),
-        };
-        Verdict { notes: vec![note], outcome: "told", ..Verdict::default() }
+        }
     }
 
-    fn freeze_changed(
-        &mut self,
-        before: Option<&Arc<FreezeMap>>,
-        after: Option<&Arc<FreezeMap>>,
-        due: &mut Due,
-    ) {
+    /// The clock was set back. Deadlines are moments and stay; who waits for a while does so from now on, and not until what is an
+    /// hour off now.
+    fn set_back(&mut self, now: Moment, due: &mut Due) {
+        tracing::warn!(%now, before = %self.clock, "the clock was set back");
+        for id in self.cases.set_back(now) {
+            due.mark(&id.key);
+        }
+        for (id, stage) in &mut self.going {
+            if let Stage::Sent(sent) = stage
+                && *sent > now
+            {
+                *sent = now;
+                due.mark(&id.key);
+            }
+        }
+        for failed in self.failed.values_mut() {
+            *failed = (*failed).min(now);
+        }
+        self.muster.extend(self.mustered.drain().map(|(owner, _)| owner));
+    }
+
+    /// Everything that keeps everybody where they are holds from now on, and nothing else does.
+    fn heed_stops(&mut self, world: &World) {
+        let unseen = blindness(world, self.needs_more()).map(|reason| Freeze::of(Cause::Unseen, reason));
+        // What a person says and what another controller knows are told apart by their causes, and both are kept.
+        let said = self.freeze.iter().chain(&self.stopped).cloned();
+        let stops: Stops = said.chain(unseen).collect();
+        if stops != *self.marshal.stops() {
+            self.metrics.evictions_stopped(&stops);
+            self.told.1 = true;
+            self.marshal.stop(stops);
+        }
+    }
+
+    fn freeze_changed(&mut self, before: Option<&Arc<FreezeMap>>, after: Option<&Arc<FreezeMap>>) {
         match (before, after) {
             (_, Some(map)) => {
                 tracing::warn!(reason = %map.freeze.reason, by = map.freeze.by.as_deref(), "evictions are frozen");
@@ -359,7 +399,6 @@ impl TaintEvictionController {
         self.freeze = after.map(|map| map.freeze.clone());
         self.metrics.evictions_frozen(after.is_some());
         self.told.1 = true;
-        due.mark(&subject_of_freeze());
     }
 }
 
@@ -369,7 +408,15 @@ impl Controller for TaintEvictionController {
     }
 
     fn kinds(&self) -> &'static [Kind] {
-        &[Kind::Node, Kind::Pod, Kind::Freeze]
+        &[Kind::Node, Kind::Pod, Kind::Freeze, Kind::Policy]
+    }
+
+    fn kinds_at_need(&self) -> &'static [Kind] {
+        &[Kind::Namespace]
+    }
+
+    fn needs_more(&self) -> bool {
+        self.policies.book.needs_namespaces()
     }
 
     fn needs(&self) -> &'static [Need] {
@@ -378,11 +425,22 @@ impl Controller for TaintEvictionController {
             Need::Patch(Kind::Node),
             Need::PatchPart(Kind::Pod, "status"),
             Need::Delete(Kind::Pod),
+            Need::CreatePart(Kind::Pod, "eviction"),
+            // What gates ask about, and whether a node is still fenced.
+            Need::Get(Kind::Pod),
+            Need::Get(Kind::Node),
+            Need::Look(OWNERS[0].0, OWNERS[0].2),
+            Need::Look(OWNERS[1].0, OWNERS[1].2),
+            Need::Look(OWNERS[2].0, OWNERS[2].2),
+            Need::Look(OWNERS[3].0, OWNERS[3].2),
+            Need::Look(OWNERS[4].0, OWNERS[4].2),
+            Need::PatchPart(Kind::Policy, "status"),
             Need::Record,
         ]
     }
 
-    fn observe(&mut self, change: &Change, _: &World, due: &mut Due) {
+    fn observe(&mut self, change: &Change, world: &World, due: &mut Due) {
+        self.forget_marks(world);
         match (&change.before, &change.after) {
             (Some(Object::Pod(before)), Some(Object::Pod(after))) => {
                 self.pod_changed(Some(before), Some(after), due);
@@ -395,20 +453,36 @@ impl Controller for TaintEvictionController {
             (Some(Object::Node(before)), None) => self.node_changed(&change.key, Some(before), None, due),
             (None, Some(Object::Node(after))) => self.node_changed(&change.key, None, Some(after), due),
             (Some(Object::Freeze(before)), Some(Object::Freeze(after))) => {
-                self.freeze_changed(Some(before), Some(after), due);
+                self.freeze_changed(Some(before), Some(after));
             }
-            (Some(Object::Freeze(before)), None) => self.freeze_changed(Some(before), None, due),
-            (None, Some(Object::Freeze(after))) => self.freeze_changed(None, Some(after), due),
+            (Some(Object::Freeze(before)), None) => self.freeze_changed(Some(before), None),
+            (None, Some(Object::Freeze(after))) => self.freeze_changed(None, Some(after)),
+            (Some(Object::Policy(before)), Some(Object::Policy(after))) => {
+                self.policies.observe(Some(before), Some(after));
+            }
+            (Some(Object::Policy(before)), None) => self.policies.observe(Some(before), None),
+            (None, Some(Object::Policy(after))) => self.policies.observe(None, Some(after)),
+            (before, Some(Object::Namespace(after))) => {
+                let labels = |object: &Object| match object {
+                    Object::Namespace(namespace) => namespace.metadata.labels.clone(),
+                    _ => None,
+                };
+                if before.as_ref().is_none_or(|before| labels(before) != after.metadata.labels) {
+                    self.relabelled.insert(Arc::clone(&change.key.name));
+                }
+            }
             _ => {}
         }
     }
 
     fn advance(&mut self, now: Moment, world: &World, due: &mut Due) {
-        // A stop that cannot be seen may well have been said.
-        let blind = || Freeze { reason: BLIND_REASON.into(), by: None, since: None };
-        let is_blind = !world.is_followed(Kind::Freeze);
-        let stop = self.freeze.clone().or_else(|| self.stopped.clone()).or_else(|| is_blind.then(blind));
-        self.marshal.freeze(stop);
+        if now < self.clock {
+            self.set_back(now, due);
+        }
+        self.clock = now;
+        self.heed_stops(world);
+        self.read_policies(world, now, due);
+        self.look_at_namespaces(due);
         for name in std::mem::take(&mut self.changed) {
             self.look_at(&name, world, now, due);
         }
@@ -426,24 +500,29 @@ impl Controller for TaintEvictionController {
                 None => self.marshal.forget(&domain, now),
             }
         }
+        self.count(world, now, due);
         // Who is the longest due is known when everybody was judged.
         if !due.is_ready() {
             while let Some(id) = self.marshal.next(now) {
                 due.mark(&id.key);
-                self.going.insert(id, false);
+                self.going.insert(id, Stage::LetGo);
             }
         }
+        self.tell_breakers(world, due);
         let (told, may_differ) = self.told;
         if may_differ && (told > now || told.plus(TELL_EVERY) <= now) {
             // What is due now and was not, time brings about.
             self.told = (now, self.marshal.waiting() > 0);
             self.metrics.evictions(self.marshal.waiting(), &self.marshal.held(now));
+            self.look_at_bars(now);
         }
     }
 
     fn wake(&self) -> Option<Moment> {
         let (told, may_differ) = self.told;
-        self.marshal.wake().into_iter().chain(may_differ.then(|| told.plus(TELL_EVERY))).min()
+        let mustered = self.mustered.values().min().copied();
+        let others = self.policies.wake().into_iter().chain(mustered);
+        self.marshal.wake().into_iter().chain(may_differ.then(|| told.plus(TELL_EVERY))).chain(others).min()
     }
 
     fn heed(&mut self, stop: Option<&Freeze>) {
@@ -455,13 +534,35 @@ impl Controller for TaintEvictionController {
         self.stopped = stop.cloned();
     }
 
+    fn news(&mut self) -> Option<Note> {
+        // Said by who obeys it: the marshal has been told.
+        self.news.take().map(|(map, is_frozen)| Self::freeze_note(&map, is_frozen))
+    }
+
+    fn found(&mut self, found: Found) {
+        match found.finding {
+            Finding::Objects { pod, node, owner } => {
+                self.sights.insert(found.subject, Shown::new(pod, node, owner));
+            }
+            Finding::Review { gate, answer, .. } => {
+                if let Some(shown) = self.sights.get_mut(&found.subject) {
+                    shown.said.push((gate, answer));
+                }
+            }
+            // It asks for nothing else.
+            Finding::Replies(_) => {}
+            Finding::Budget(message) => {
+                self.refusals.insert(found.subject, message);
+            }
+        }
+    }
+
     fn decide(&mut self, subject: &ObjectKey, world: &World, now: Moment) -> Verdict {
+        if is_policy(subject) {
+            return self.decide_policy(&subject.name, world, now);
+        }
         if subject.namespace.is_empty() {
-            return if subject.name.is_empty() {
-                self.decide_freeze()
-            } else {
-                self.decide_node(subject, world)
-            };
+            return self.decide_node(subject, world, now);
         }
         self.told.1 = true;
         match world.pods.get(subject) {
@@ -471,47 +572,28 @@ impl Controller for TaintEvictionController {
     }
 
     fn ended(&mut self, subject: &ObjectKey, ended: Ended, now: Moment, world: &World, due: &mut Due) {
-        let Some(Begun { id, deleting }) = self.begun.remove(subject) else { return };
-        let is_there = world.pods.get(subject).is_some_and(|pod| pod.identity.uid == id.uid);
-        match (ended, deleting) {
-            (Ended::Done, None) if is_there => {
-                self.going.insert(id, true);
-                due.mark(subject);
-            }
-            (Ended::Done, Some(at)) => {
-                self.metrics.evicted(at.until(now));
-                self.release(&id);
-            }
-            // What failed is wanted again when its wait is over; its place is for others meanwhile.
-            _ => {
-                self.release(&id);
-            }
-        }
+        self.step_ended(subject, ended, now, world, due);
     }
+}
+
+/// What cannot be seen that would keep pods where they are: a stop may have been said, a taint may have gone. What can be written
+/// meanwhile says nothing of that.
+fn blindness(world: &World, by_namespaces: bool) -> Option<&'static str> {
+    let sees = |kind: Kind| world.is_followed(kind);
+    [
+        (!sees(Kind::Freeze) || world.freezes.has_unreadable(), BLIND_REASON),
+        (!sees(Kind::Policy) || world.policies.has_unreadable(), BLIND_POLICIES),
+        (!sees(Kind::Node), BLIND_NODES),
+        (!sees(Kind::Pod), BLIND_PODS),
+        (by_namespaces && !sees(Kind::Namespace), BLIND_NAMESPACES),
+    ]
+    .into_iter()
+    .find_map(|(is_blind, reason)| is_blind.then_some(reason))
 }
 
 /// A node as a subject: pods have a namespace.
 fn subject_of_node(name: &str) -> ObjectKey {
     ObjectKey::new("", name)
-}
-
-/// The freeze as a subject: nodes have a name.
-fn subject_of_freeze() -> ObjectKey {
-    ObjectKey::new("", "")
-}
-
-fn note(pod: &Arc<Pod>, action: &'static str, what: &str) -> Note {
-    let key = &pod.identity.key;
-    Note {
-        regarding: Target::whatever_revision(&Object::Pod(Arc::clone(pod))),
-        related: None,
-        is_warning: false,
-        reason: REASON,
-        action,
-        note: format!("{what} {key}"),
-        reporter: ControllerName::TaintEviction.as_str(),
-        namespace: key.namespace.to_string(),
-    }
 }
 
 #[cfg(test)]

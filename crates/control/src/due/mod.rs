@@ -13,11 +13,18 @@ use berth_engine::model::ObjectKey;
 const RETRY_FIRST: Duration = Duration::from_millis(20);
 /// The longest wait after a failure: long enough to spare a server in trouble, short enough not to be noticed after it.
 const RETRY_MAX: Duration = Duration::from_secs(30);
+/// The longest wait that a server can ask for.
+const AFTER_MAX: Duration = Duration::from_mins(1);
+/// How much longer than the server asked for some wait, so that not all of them come back at once.
+const AFTER_SPREAD: f64 = 0.25;
+
+/// Places in the queue of subjects that are no more before it is looked through.
+const SLACK: usize = 64;
 
 /// The subjects of one controller.
 #[derive(Debug, Default)]
 pub struct Due {
-    /// To be decided, in the order in which they were touched.
+    /// To be decided, in the order in which they were touched; those that are not in `queued` any more are passed over.
     ready: VecDeque<ObjectKey>,
     queued: HashSet<ObjectKey>,
     /// Subjects with a job under way, and what happened to them meanwhile.
@@ -25,6 +32,8 @@ pub struct Due {
     deadlines: Timers,
     retries: Timers,
     failures: HashMap<ObjectKey, u32>,
+    /// The moment it knew last.
+    clock: Option<Moment>,
 }
 
 /// What happened to a subject while its job was under way. Only a change makes a job that failed worth trying at once: a
@@ -42,10 +51,26 @@ struct Meanwhile {
 pub enum Ended {
     /// Everything was written.
     Done,
+    /// What was to be taken away had gone by another's hand: nothing is left to do, and nothing was done.
+    Gone,
     /// Something was not; to be tried again after a wait, which `jitter` from 0 to 1 spreads.
     Failed {
         /// The spread.
         jitter: f64,
+    },
+    /// The server has said no, so it was not done; to be tried again after a wait, as after a failure.
+    Refused {
+        /// The spread.
+        jitter: f64,
+        /// How long the server wants to be left alone at least.
+        after: Duration,
+    },
+    /// Somebody has a say in it and does not let it happen now. When to ask again is for whoever decided it, with this spread.
+    Blocked {
+        /// The spread.
+        jitter: f64,
+        /// How long to wait at least, by the word of who was asked.
+        after: Duration,
     },
     /// Somebody wanted to make sure of something, and the server did not answer: as after a failure, and that nothing was heard
     /// until now says nothing.
@@ -53,6 +78,23 @@ pub enum Ended {
         /// The spread.
         jitter: f64,
     },
+}
+
+impl Ended {
+    /// Whether nothing is left to do.
+    pub fn is_over(self) -> bool {
+        matches!(self, Self::Done | Self::Gone)
+    }
+
+    /// How long the server wants to be left alone at least, spread.
+    fn floor(self) -> Duration {
+        match self {
+            Self::Refused { jitter, after } => {
+                after.min(AFTER_MAX).mul_f64(1.0 + AFTER_SPREAD * jitter.clamp(0.0, 1.0))
+            }
+            _ => Duration::ZERO,
+        }
+    }
 }
 
 impl Due {
@@ -73,6 +115,7 @@ impl Due {
 
     /// The next subject to decide at `now`.
     pub fn pop(&mut self, now: Moment) -> Option<ObjectKey> {
+        self.look_at_the_clock(now);
         for timers in [&mut self.deadlines, &mut self.retries] {
             while let Some(subject) = timers.pop(now) {
                 match self.busy.get_mut(&subject) {
@@ -85,8 +128,12 @@ impl Due {
                 }
             }
         }
-        let subject = self.ready.pop_front()?;
-        self.queued.remove(&subject);
+        let subject = loop {
+            let subject = self.ready.pop_front()?;
+            if self.queued.remove(&subject) {
+                break subject;
+            }
+        };
         self.retries.set(&subject, None);
         Some(subject)
     }
@@ -98,16 +145,17 @@ impl Due {
 
     /// The job of this subject has ended.
     pub fn end(&mut self, subject: &ObjectKey, ended: Ended, now: Moment) {
+        self.look_at_the_clock(now);
         let Meanwhile { changed, ran_out } = self.busy.remove(subject).unwrap_or_default();
         let again = match ended {
-            Ended::Done => {
+            Ended::Done | Ended::Gone | Ended::Blocked { .. } => {
                 self.failures.remove(subject);
                 changed || ran_out
             }
-            Ended::Failed { jitter } | Ended::Unanswered { jitter } => {
+            Ended::Failed { jitter } | Ended::Refused { jitter, .. } | Ended::Unanswered { jitter } => {
                 let failures = self.failures.entry(subject.clone()).or_default();
                 *failures = failures.saturating_add(1);
-                let wait = backoff(*failures, jitter);
+                let wait = backoff(*failures, jitter).max(ended.floor());
                 self.retries.set(subject, Some(now.plus(wait)));
                 // The retry also stands for a deadline that nobody has noticed yet.
                 self.deadlines.expire(subject, now);
@@ -119,21 +167,34 @@ impl Due {
         }
     }
 
-    /// The subject is no more.
+    /// After the clock was set back nobody waits for a retry for longer than ever: how long it is was told by the clock of before.
+    /// Deadlines are moments, whatever the clock says.
+    fn look_at_the_clock(&mut self, now: Moment) {
+        if self.clock.replace(now).is_some_and(|before| now < before) {
+            self.retries.bring_forward(now.plus(RETRY_MAX));
+        }
+    }
+
+    /// The subject is no more. Whoever has something to do about that marks it afterwards.
     pub fn forget(&mut self, subject: &ObjectKey) {
         self.deadlines.set(subject, None);
         self.retries.set(subject, None);
         self.failures.remove(subject);
+        if self.queued.remove(subject) && self.ready.len() > SLACK + 2 * self.queued.len() {
+            // Whoever stands by decides nothing for days. Half of it at least is in vain, so this pays for itself.
+            let mut kept = HashSet::with_capacity(self.queued.len());
+            self.ready.retain(|one| self.queued.contains(one) && kept.insert(one.clone()));
+        }
     }
 
     /// Whether something can be decided at once, given that no timer has run out.
     pub fn is_ready(&self) -> bool {
-        !self.ready.is_empty()
+        !self.queued.is_empty()
     }
 
     /// How many subjects wait to be decided.
     pub fn waiting(&self) -> usize {
-        self.ready.len()
+        self.queued.len()
     }
 
     /// The moment at which a timer runs out.
@@ -172,6 +233,15 @@ impl Timers {
         if let Some(at) = at {
             self.of.insert(subject.clone(), at);
             self.order.insert((at, subject.clone()));
+        }
+    }
+
+    /// Nobody's moment is later than this.
+    fn bring_forward(&mut self, latest: Moment) {
+        let late: Vec<ObjectKey> =
+            self.of.iter().filter(|(_, at)| **at > latest).map(|(subject, _)| subject.clone()).collect();
+        for subject in late {
+            self.set(&subject, Some(latest));
         }
     }
 
@@ -221,6 +291,30 @@ mod tests {
     }
 
     #[test]
+    fn who_is_no_more_is_not_decided_and_takes_no_place() {
+        let mut due = Due::default();
+        for name in ["a", "b", "a"] {
+            due.mark(&key(name));
+        }
+        due.forget(&key("a"));
+        assert_eq!((due.waiting(), due.is_ready()), (1, true));
+        due.forget(&key("b"));
+        assert!(!due.is_ready());
+        due.mark(&key("b"));
+        due.mark(&key("a"));
+        assert_eq!(drain(&mut due, START), ["a", "b"], "unless it is marked again, and then once");
+        assert!(due.ready.is_empty() && due.queued.is_empty());
+        due.mark(&key("stays"));
+        for number in 0..10 * SLACK {
+            let passing = key(&number.to_string());
+            due.mark(&passing);
+            due.forget(&passing);
+        }
+        assert!(due.ready.len() <= SLACK + 3, "{}", due.ready.len());
+        assert_eq!(drain(&mut due, START), ["stays"]);
+    }
+
+    #[test]
     fn a_subject_with_a_job_under_way_waits_for_its_end() {
         let mut due = Due::default();
         due.begin(&key("a"));
@@ -266,6 +360,29 @@ mod tests {
         }
         assert!(waits.is_sorted());
         assert_eq!((waits[0], waits[39]), (RETRY_FIRST, RETRY_MAX));
+    }
+
+    #[test]
+    fn a_server_that_asks_to_be_left_alone_is_for_as_long_within_reason() {
+        for (jitter, asked, waited) in [(0.0, 7, 7_000), (1.0, 7, 8_750), (0.0, 3_600, 60_000)] {
+            let mut due = Due::default();
+            due.end(&key("a"), Ended::Refused { jitter, after: Duration::from_secs(asked) }, START);
+            assert_eq!(due.next(), Some(START.plus(Duration::from_millis(waited))), "{asked}");
+        }
+        let mut due = Due::default();
+        due.end(&key("a"), Ended::Refused { jitter: 1.0, after: Duration::ZERO }, START);
+        assert_eq!(due.next(), Some(START.plus(RETRY_FIRST)));
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_makes_no_retry_wait_for_longer_than_ever() {
+        let mut due = Due::default();
+        due.end(&key("a"), Ended::Failed { jitter: 1.0 }, START.plus_seconds(3_600));
+        due.wake(&key("b"), Some(START.plus_seconds(3_600)));
+        assert_eq!(drain(&mut due, START), [""; 0]);
+        assert_eq!(due.next(), Some(START.plus(RETRY_MAX)));
+        assert_eq!(drain(&mut due, START.plus(RETRY_MAX)), ["a"]);
+        assert_eq!(due.next(), Some(START.plus_seconds(3_600)), "a deadline is a moment");
     }
 
     #[test]

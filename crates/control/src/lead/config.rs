@@ -4,6 +4,8 @@
 
 use std::time::Duration;
 
+use crate::names::ControllerName;
+
 /// How much longer than the retry period a candidate may wait between attempts, as a part of it: client-go's factor.
 pub(super) const JITTER: f64 = 1.2;
 
@@ -119,6 +121,8 @@ pub struct LeaderElection {
     pub name: String,
     /// As whom to stand; no two candidates may share it, see [`identity`].
     pub identity: String,
+    /// What this process does when it leads, by the names of its controllers: the Lease tells it to whoever needs one of them.
+    pub controllers: Vec<ControllerName>,
     /// How long others honour a lease that is not renewed.
     pub lease_duration: Duration,
     /// How long this process acts without having renewed it.
@@ -135,6 +139,7 @@ impl LeaderElection {
             namespace: HOME.to_owned(),
             name: "berth".to_owned(),
             identity,
+            controllers: Vec::new(),
             lease_duration: usual.lease_duration,
             renew_deadline: usual.renew_deadline,
             retry_period: usual.retry_period,

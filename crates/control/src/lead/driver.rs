@@ -4,6 +4,7 @@
 //! whatever the elector then holds goes to the fence, before anything else happens.
 
 use berth_api::core::Lease;
+use berth_api::names::annotation;
 use std::future;
 use std::pin::pin;
 use std::sync::Arc;
@@ -23,6 +24,7 @@ use super::config::{ElectionError, LeaderElection, Timing};
 use super::elector::{Action, Answer, Elector};
 use super::fence::{Fence, Gate};
 use super::record::{Record, Seen};
+use crate::answer::is_missing;
 
 /// How long a stopping process tries to let go of the lease; after that it runs out by itself.
 const RELEASE_PATIENCE: Duration = Duration::from_secs(3);
@@ -165,7 +167,7 @@ impl Driver {
         let ended = tokio::time::timeout(limit, async {
             match (&action, &request) {
                 (Action::Create(_), Some(lease)) => match self.leases.create(&parameters, lease).await {
-                    Err(Error::Api(status)) if status.code == 404 => {
+                    Err(Error::Api(status)) if is_missing(&status) => {
                         self.make_namespace(Error::Api(status)).await?;
                         self.leases.create(&parameters, lease).await
                     }
@@ -229,7 +231,9 @@ impl Driver {
             namespace: Some(self.election.namespace.clone()),
             ..ObjectMeta::default()
         };
-        Lease { metadata, spec: Some(record.to_spec()) }
+        let mut lease = Lease { metadata, spec: Some(record.to_spec()) };
+        self.tell_controllers(&mut lease);
+        lease
     }
 
     fn renewed(&self, record: &Record, version: &str) -> Lease {
@@ -237,7 +241,15 @@ impl Driver {
         lease.spec = Some(record.to_spec());
         lease.metadata.resource_version = Some(version.to_owned());
         lease.metadata.managed_fields = None;
+        self.tell_controllers(&mut lease);
         lease
+    }
+
+    /// Says on the Lease what its holder does, in place of what the holder before has said.
+    fn tell_controllers(&self, lease: &mut Lease) {
+        let names: Vec<&str> = self.election.controllers.iter().map(|name| name.as_str()).collect();
+        let annotations = lease.metadata.annotations.get_or_insert_default();
+        annotations.insert(annotation::LEADING_CONTROLLERS.to_owned(), names.join(","));
     }
 
     /// Nudges the elector whenever the Lease changes, for as long as the handle lives.
@@ -306,10 +318,11 @@ impl Driver {
 fn meaning(error: &Error) -> Answer {
     let Error::Api(status) = error else { return Answer::Unknown };
     match status.code {
-        404 => Answer::Absent,
+        404 if is_missing(status) => Answer::Absent,
         409 => Answer::Conflict,
-        // Too many requests, and a request that took too long to be taken in, may be answered otherwise soon.
-        408 | 429 => Answer::Unknown,
+        // Too many requests, and a request that took too long to be taken in, may be answered otherwise soon. Any other 404 is of
+        // somebody before the server who has lost the way, and tells nothing of the Lease.
+        404 | 408 | 429 => Answer::Unknown,
         400..=499 => Answer::Refused,
         _ => Answer::Unknown,
     }

@@ -91,6 +91,10 @@ impl Server {
         self.lease()["spec"].clone()
     }
 
+    pub(super) fn annotations(&self) -> Value {
+        self.lease()["metadata"]["annotations"].clone()
+    }
+
     /// Changes the Lease as a person would.
     pub(super) fn edit(&self, change: impl FnOnce(&mut Value)) {
         self.with(|inner| {

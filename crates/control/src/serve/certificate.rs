@@ -85,14 +85,14 @@ impl Certificate {
         let key = rcgen::KeyPair::generate().map_err(|error| failed(&error))?;
         let certificate = params.self_signed(&key).map_err(|error| failed(&error))?;
         let der = PrivateKeyDer::try_from(key.serialize_der()).map_err(|error| failed(&error))?;
-        let certified = CertifiedKey::from_der(vec![certificate.der().clone()], der, &provider())
+        let certified = CertifiedKey::from_der(vec![certificate.der().clone()], der, &crypto_provider())
             .map_err(|error| failed(&error))?;
         Self::new(certified, None)
     }
 
     fn new(key: CertifiedKey, files: Option<Files>) -> Result<Self, CertificateError> {
         let current = Arc::new(Current(RwLock::new(Arc::new(key))));
-        let mut config = ServerConfig::builder_with_provider(provider())
+        let mut config = ServerConfig::builder_with_provider(crypto_provider())
             .with_safe_default_protocol_versions()
             .map_err(|error| CertificateError::Make(error.to_string()))?
             .with_no_client_auth()
@@ -154,7 +154,7 @@ impl Files {
         }
         let key = PrivateKeyDer::from_pem_slice(&self::text(&self.key)?)
             .map_err(|_| wrong(&self.key, "there is no private key in it".to_owned()))?;
-        CertifiedKey::from_der(chain, key, &provider()).map_err(|error| match error {
+        CertifiedKey::from_der(chain, key, &crypto_provider()).map_err(|error| match error {
             rustls::Error::InconsistentKeys(_) => {
                 let of = self.certificate.display();
                 wrong(&self.key, format!("this key does not belong to the certificate of {of}"))
@@ -174,7 +174,8 @@ fn text(path: &Path) -> Result<Vec<u8>, CertificateError> {
     std::fs::read(path).map_err(failed)
 }
 
-fn provider() -> Arc<CryptoProvider> {
+/// What TLS computes with, whoever talks it in this crate.
+pub(crate) fn crypto_provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::aws_lc_rs::default_provider())
 }
 

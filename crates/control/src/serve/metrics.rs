@@ -21,8 +21,18 @@
 //! | `taint_eviction_controller_pod_deletions_total` | counter | | pods evicted; the name is kube-controller-manager's |
 //! | `taint_eviction_controller_pod_deletion_duration_seconds` | histogram | | from the moment a pod was due, by the time its taint was added, until its deletion was answered |
 //! | `berth_evictions_waiting` | gauge | | pods that must leave and have not, due or not |
-//! | `berth_evictions_held` | gauge | `reason` | pods that are due and held: `frozen`, `not-counted`, `breaker`, `full` or `rate` |
+//! | `berth_evictions_held` | gauge | `reason` | pods that are due and held: `frozen`, `all-down`, `unseen`, `not-counted`, `breaker`, `full` or `rate` |
 //! | `berth_evictions_frozen` | gauge | | 1 while a person has stopped evictions |
+//! | `berth_evictions_stopped` | gauge | `cause` | 1 while nobody is evicted for this cause: `person`, `all-down` or `unseen`; told by who leads |
+//! | `berth_eviction_breaker_open` | gauge | `zone` | 1 while too many nodes of a zone are tainted for its pods to be evicted, 0 otherwise; only with a breaker, and told by who leads |
+//! | `berth_policy_evictions_total` | counter | `policy`, `way` | pods evicted by the word of an EvictionPolicy: `Delete`, `Evict`, `Force` or, if it had been in earnest, `DryRun` |
+//! | `berth_policy_held` | gauge | `policy`, `reason` | pods that are due and that an EvictionPolicy holds: `Hold`, `DeadlinePassed`, `Misconfigured`, `NamespaceUnknown`, `Window`, `Gate` or `Budget`; or that wait behind what holds more of them: `Frozen`, `AllDown`, `Unseen`, `Breaker`, `InFlight`, `ZoneInFlight` or `PerWorkload` |
+//! | `berth_policy_reviews_total` | counter | `policy`, `answer` | services asked by the gates of an EvictionPolicy: `allowed`, `denied`, `later` or `unanswered` |
+//! | `berth_replacement_members` | gauge | `state` | members of ReplacementPolicies: `matched`, `detected`, `replacing`, `in-flight` or `blocked` |
+//! | `berth_replacements_ended_total` | counter | `phase` | replacements that have ended: `Done`, `Aborted` or `Failed` |
+//! | `berth_replacement_acts_total` | counter | `act`, `result` | acts of replacements: `done`, `failed`, or `not-confirmed` by what was read right before |
+//! | `berth_replacements_held` | gauge | `reason` | members that are due or being replaced and held up, by the reason that their status tells, such as `BreakerOpen`, `Frozen` or `GateShut` |
+//! | `berth_replacement_seconds` | histogram | `phase` | from the beginning of a replacement until its end |
 //! | `node_collector_zone_size` | gauge | `zone` | nodes of a zone; these names are kube-controller-manager's |
 //! | `node_collector_unhealthy_nodes_in_zone` | gauge | `zone` | nodes of a zone that are not ready |
 //! | `node_collector_zone_health` | gauge | `zone` | how many percent of a zone are ready |
@@ -34,8 +44,10 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use berth_engine::Moment;
-use berth_engine::evict::Hold;
+use berth_engine::evict::policy::Keep;
+use berth_engine::evict::{Cause, Hold, Stops};
 use berth_engine::node::ZoneCounts;
+use berth_engine::replace::Tally;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -44,6 +56,7 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
 use crate::names::ControllerName;
+use crate::review::Answer;
 use crate::world::Kind;
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -91,8 +104,42 @@ struct OfPath {
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct ByPolicy {
+    policy: String,
+    way: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct ReviewedByPolicy {
+    policy: String,
+    answer: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct HeldByPolicy {
+    policy: String,
+    reason: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct ForReason {
     reason: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct ByCause {
+    cause: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct InPhase {
+    phase: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Acted {
+    act: &'static str,
+    result: &'static str,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -151,6 +198,16 @@ pub struct Metrics {
     evictions_waiting: Gauge,
     evictions_held: Family<ForReason, Gauge>,
     evictions_frozen: Gauge,
+    evictions_stopped: Family<ByCause, Gauge>,
+    eviction_breakers: Family<OfZone, Gauge>,
+    policy_evictions: Family<ByPolicy, Counter>,
+    policy_held: Family<HeldByPolicy, Gauge>,
+    policy_reviews: Family<ReviewedByPolicy, Counter>,
+    replacement_members: Family<InState, Gauge>,
+    replacements_ended: Family<InPhase, Counter>,
+    replacement_acts: Family<Acted, Counter>,
+    replacements_held: Family<ForReason, Gauge>,
+    replacement_durations: Family<InPhase, Histogram>,
     zone_size: Family<OfZone, Gauge>,
     zone_unhealthy: Family<OfZone, Gauge>,
     zone_health: Family<OfZone, Gauge>,
@@ -163,6 +220,8 @@ impl Default for Metrics {
         let decide: fn() -> Histogram = || Histogram::new(exponential_buckets(1e-6, 3.0, 13));
         // From a millisecond, the least a server takes, to a minute.
         let react: fn() -> Histogram = || Histogram::new(exponential_buckets(1e-3, 2.5, 13));
+        // From a second to three days.
+        let last: fn() -> Histogram = || Histogram::new(exponential_buckets(1.0, 4.0, 10));
         let mut metrics = Self {
             registry: Registry::default(),
             decisions: Family::default(),
@@ -184,6 +243,16 @@ impl Default for Metrics {
             evictions_waiting: Gauge::default(),
             evictions_held: Family::default(),
             evictions_frozen: Gauge::default(),
+            evictions_stopped: Family::default(),
+            eviction_breakers: Family::default(),
+            policy_evictions: Family::default(),
+            policy_held: Family::default(),
+            policy_reviews: Family::default(),
+            replacement_members: Family::default(),
+            replacements_ended: Family::default(),
+            replacement_acts: Family::default(),
+            replacements_held: Family::default(),
+            replacement_durations: Family::new_with_constructor(last),
             zone_size: Family::default(),
             zone_unhealthy: Family::default(),
             zone_health: Family::default(),
@@ -221,6 +290,56 @@ impl Default for Metrics {
             "evictions_frozen",
             "Whether a person has stopped evictions",
             metrics.evictions_frozen.clone(),
+        );
+        registry.register(
+            "evictions_stopped",
+            "Whether nobody is evicted, by the cause",
+            metrics.evictions_stopped.clone(),
+        );
+        registry.register(
+            "eviction_breaker_open",
+            "Whether too many nodes of a zone are tainted for its pods to be evicted",
+            metrics.eviction_breakers.clone(),
+        );
+        registry.register(
+            "policy_evictions",
+            "Pods evicted by the word of an EvictionPolicy, by how",
+            metrics.policy_evictions.clone(),
+        );
+        registry.register(
+            "policy_reviews",
+            "Services asked by the gates of an EvictionPolicy, by what came of it",
+            metrics.policy_reviews.clone(),
+        );
+        registry.register(
+            "policy_held",
+            "Pods of an EvictionPolicy that are due and held, by why",
+            metrics.policy_held.clone(),
+        );
+        registry.register(
+            "replacement_members",
+            "Members of ReplacementPolicies, by how they stand",
+            metrics.replacement_members.clone(),
+        );
+        registry.register(
+            "replacements_ended",
+            "Replacements that have ended, by how",
+            metrics.replacements_ended.clone(),
+        );
+        registry.register(
+            "replacement_acts",
+            "Acts of replacements, by whether they were confirmed",
+            metrics.replacement_acts.clone(),
+        );
+        registry.register(
+            "replacements_held",
+            "Members that are due or being replaced and held up, by why",
+            metrics.replacements_held.clone(),
+        );
+        registry.register(
+            "replacement_seconds",
+            "Time from the beginning of a replacement until its end",
+            metrics.replacement_durations.clone(),
         );
         registry.register("decisions", "Subjects decided, by how it came out", metrics.decisions.clone());
         registry.register("decide_seconds", "Time a decision took", metrics.durations.clone());
@@ -336,9 +455,109 @@ impl Metrics {
         }
     }
 
+    /// A pod was evicted by the word of a policy, or would have been.
+    pub(crate) fn evicted_by_policy(&self, policy: &str, way: &'static str) {
+        self.policy_evictions.get_or_create(&ByPolicy { policy: policy.to_owned(), way }).inc();
+    }
+
+    /// Somebody was asked by a gate of a policy.
+    pub(crate) fn reviewed_by_policy(&self, policy: &str, answer: &'static str) {
+        self.policy_reviews.get_or_create(&ReviewedByPolicy { policy: policy.to_owned(), answer }).inc();
+    }
+
+    /// So many pods of a policy are held, each for its reason; other reasons hold nobody.
+    pub(crate) fn held_by_policy<'h>(
+        &self,
+        policy: &str,
+        holds: impl Iterator<Item = (&'static str, Option<&'h str>, usize)>,
+    ) {
+        let mut counts: BTreeMap<&'static str, usize> = BTreeMap::new();
+        for (reason, _, count) in holds {
+            *counts.entry(reason).or_default() += count;
+        }
+        for reason in Keep::WORDS {
+            let count = counts.get(reason).copied().unwrap_or_default();
+            self.policy_held
+                .get_or_create(&HeldByPolicy { policy: policy.to_owned(), reason })
+                .set(i64::try_from(count).unwrap_or(i64::MAX));
+        }
+    }
+
+    /// A policy is no more.
+    pub(crate) fn policy_is_gone(&self, policy: &str) {
+        for reason in Keep::WORDS {
+            self.policy_held.remove(&HeldByPolicy { policy: policy.to_owned(), reason });
+        }
+        for way in ["Delete", "Evict", "Force", "DryRun"] {
+            self.policy_evictions.remove(&ByPolicy { policy: policy.to_owned(), way });
+        }
+        for answer in Answer::WORDS {
+            self.policy_reviews.remove(&ReviewedByPolicy { policy: policy.to_owned(), answer });
+        }
+    }
+
+    /// The members of a policy stood so, and stand so now.
+    pub(crate) fn replacement_members(&self, before: &Tally, after: &Tally) {
+        let counts = |tally: &Tally| {
+            [
+                ("matched", tally.matched),
+                ("detected", tally.detected),
+                ("replacing", tally.replacing),
+                ("in-flight", tally.in_flight),
+                ("blocked", tally.blocked),
+            ]
+        };
+        for ((state, before), (_, after)) in counts(before).into_iter().zip(counts(after)) {
+            let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+            self.replacement_members.get_or_create(&InState { state }).inc_by(number(after) - number(before));
+        }
+    }
+
+    /// A replacement has ended, after so many seconds.
+    pub(crate) fn replacement_ended(&self, phase: &'static str, seconds: f64) {
+        self.replacements_ended.get_or_create(&InPhase { phase }).inc();
+        self.replacement_durations.get_or_create(&InPhase { phase }).observe(seconds);
+    }
+
+    /// So many members of a policy were held up for each reason, and are now.
+    pub(crate) fn replacements_held(
+        &self,
+        before: &BTreeMap<&'static str, i64>,
+        after: &BTreeMap<&'static str, i64>,
+    ) {
+        for (counts, sign) in [(before, -1), (after, 1)] {
+            for (reason, count) in counts {
+                self.replacements_held.get_or_create(&ForReason { reason }).inc_by(sign * count);
+            }
+        }
+    }
+
+    /// An act of a replacement was done, or not.
+    pub(crate) fn replacement_act(&self, act: &'static str, result: &'static str) {
+        self.replacement_acts.get_or_create(&Acted { act, result }).inc();
+    }
+
     /// Whether a person has stopped evictions.
     pub(crate) fn evictions_frozen(&self, is_frozen: bool) {
         self.evictions_frozen.set(i64::from(is_frozen));
+    }
+
+    /// Nobody is evicted for the causes of these stops.
+    pub(crate) fn evictions_stopped(&self, stops: &Stops) {
+        for cause in Cause::ALL {
+            let of = ByCause { cause: cause.word() };
+            self.evictions_stopped.get_or_create(&of).set(i64::from(stops.get(cause).is_some()));
+        }
+    }
+
+    /// The breaker of a zone is open, or lets pass.
+    pub(crate) fn eviction_breaker(&self, zone: &str, is_open: bool) {
+        self.eviction_breakers.get_or_create(&OfZone { zone: zone.to_owned() }).set(i64::from(is_open));
+    }
+
+    /// A zone has no breaker any more.
+    pub(crate) fn eviction_breaker_is_gone(&self, zone: &str) {
+        self.eviction_breakers.remove(&OfZone { zone: zone.to_owned() });
     }
 
     /// So many nodes of these zones are ready, and so many are not; other zones are no more.
@@ -375,6 +594,8 @@ impl Metrics {
 
 #[cfg(test)]
 mod tests {
+    use berth_engine::evict::Freeze;
+
     use super::*;
 
     /// The metrics after one of everything.
@@ -395,12 +616,21 @@ mod tests {
         metrics.evicted(Duration::from_millis(20));
         metrics.evictions(7, &BTreeMap::from([("rate", 3)]));
         metrics.evictions_frozen(true);
+        metrics.evictions_stopped(&[Freeze::of(Cause::AllDown, "it is not the nodes")].into_iter().collect());
+        metrics.eviction_breaker("eu/a", true);
+        metrics.evicted_by_policy("p", "Evict");
+        metrics.held_by_policy("p", [("Gate", Some("backup"), 2)].into_iter());
+        metrics.reviewed_by_policy("p", "later");
+        metrics.replacement_members(&Tally::default(), &Tally { matched: 3, ..Tally::default() });
+        metrics.replacement_ended("Done", 20.0);
+        metrics.replacement_act("evict", "done");
+        metrics.replacements_held(&BTreeMap::new(), &BTreeMap::from([("BreakerOpen", 2), ("Frozen", 1)]));
+        metrics.replacements_held(&BTreeMap::from([("Frozen", 1)]), &BTreeMap::new());
         metrics.zones([("z".to_owned(), ZoneCounts { ready: 2, not_ready: 1 })].into_iter());
         metrics.node_tainted("z".to_owned());
         metrics
     }
 
-    /// Upstream: metrics_test.go "TestMetrics".
     #[test]
     fn every_metric_is_told_and_documented() {
         let text = used().text();
@@ -410,7 +640,7 @@ mod tests {
             .filter_map(|line| line.split_once(' '))
             .map(|(name, _)| name)
             .collect();
-        assert_eq!(told.len(), 23, "{text}");
+        assert_eq!(told.len(), 33, "{text}");
         let documented = include_str!("metrics.rs");
         for name in told {
             let row = |name: &str| documented.contains(&format!("//! | `{name}` |"));
@@ -418,6 +648,7 @@ mod tests {
         }
     }
 
+    /// Upstream: metrics_test.go "TestMetrics".
     #[test]
     fn values_are_told_as_they_are() {
         let text = used().text();
@@ -434,6 +665,19 @@ mod tests {
             r#"berth_evictions_held{reason="rate"} 3"#,
             r#"berth_evictions_held{reason="frozen"} 0"#,
             "berth_evictions_frozen 1",
+            r#"berth_eviction_breaker_open{zone="eu/a"} 1"#,
+            r#"berth_evictions_stopped{cause="person"} 0"#,
+            r#"berth_evictions_stopped{cause="all-down"} 1"#,
+            r#"berth_policy_evictions_total{policy="p",way="Evict"} 1"#,
+            r#"berth_policy_held{policy="p",reason="Gate"} 2"#,
+            r#"berth_policy_held{policy="p",reason="Budget"} 0"#,
+            r#"berth_policy_reviews_total{policy="p",answer="later"} 1"#,
+            r#"berth_replacement_members{state="matched"} 3"#,
+            r#"berth_replacements_ended_total{phase="Done"} 1"#,
+            r#"berth_replacement_acts_total{act="evict",result="done"} 1"#,
+            r#"berth_replacements_held{reason="BreakerOpen"} 2"#,
+            r#"berth_replacements_held{reason="Frozen"} 0"#,
+            r#"berth_replacement_seconds_bucket{le="64.0",phase="Done"} 1"#,
             r#"node_collector_zone_size{zone="z"} 3"#,
             r#"node_collector_unhealthy_nodes_in_zone{zone="z"} 1"#,
             r#"node_collector_zone_health{zone="z"} 66"#,
@@ -467,6 +711,19 @@ mod tests {
             for word in ours {
                 assert!(samples.contains(&word), "nothing is told as {word}");
             }
+        }
+    }
+
+    /// A word that no pod is held for would be an alert that never comes.
+    #[test]
+    fn the_alerts_name_reasons_for_which_policies_hold() {
+        let alerts = include_str!("../../../../deploy/monitoring/alerts.yaml");
+        let lists =
+            alerts.split("berth_policy_held{reason=").skip(1).filter_map(|rest| rest.split('"').nth(1));
+        let named: Vec<&str> = lists.flat_map(|list| list.split('|')).collect();
+        assert!(named.len() > 3, "{named:?}");
+        for reason in named {
+            assert!(Keep::WORDS.contains(&reason), "nobody is held for {reason}");
         }
     }
 

@@ -17,6 +17,7 @@ mod listener;
 mod metrics;
 mod router;
 
+pub(crate) use certificate::crypto_provider;
 pub use certificate::{Certificate, CertificateError};
 pub use health::{Check, Health, Pulse};
 pub use listener::{Listener, ServeError, Service};

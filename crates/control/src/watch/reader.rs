@@ -21,6 +21,7 @@ use kube::Resource as _;
 use kube::api::{ListParams, WatchParams};
 use kube::client::Body;
 use kube::core::Status;
+use serde::Deserialize;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::Watches;
@@ -49,8 +50,39 @@ const WATCH_LEAST: Duration = Duration::from_secs(1);
 /// Bookmarks come about every minute. A watch that lasted for so long without any may be one from a revision that the server
 /// has yet to reach, because it has gone back: such a watch is silent.
 const BOOKMARKS_LATE: Duration = Duration::from_secs(150);
+/// How often a server that does not serve an optional kind is asked whether it does by now.
+const UNSERVED_WAIT: Duration = Duration::from_secs(10);
+/// For how long a kind that was served must not be before its objects count as gone.
+const UNSERVED_PATIENCE: Duration = Duration::from_mins(1);
 /// The longest explanation of a refusal that is read.
 const REFUSAL_BYTES_MAX: usize = 64 << 10;
+
+/// What a server says of its groups, and of the resources in one.
+#[derive(Deserialize)]
+struct Groups {
+    groups: Vec<Group>,
+}
+
+#[derive(Deserialize)]
+struct Group {
+    name: String,
+    versions: Vec<GroupVersion>,
+}
+
+#[derive(Deserialize)]
+struct GroupVersion {
+    version: String,
+}
+
+#[derive(Deserialize)]
+struct Resources {
+    resources: Vec<Served>,
+}
+
+#[derive(Deserialize)]
+struct Served {
+    name: String,
+}
 
 /// Why a list or a watch ended.
 #[derive(Debug, thiserror::Error)]
@@ -122,6 +154,10 @@ pub(super) struct Reader<K> {
     is_troubled: bool,
     /// Whether it was told that what happens is not heard.
     is_lost: bool,
+    /// Whether it was ever served, as far as is known since.
+    was_served: bool,
+    /// Since when it is not.
+    unserved_since: Option<Instant>,
     /// Memory to read objects in.
     slim: String,
     kind: PhantomData<fn() -> K>,
@@ -142,6 +178,8 @@ impl<K: Known> Reader<K> {
             is_troubled: false,
             // Whoever was here before may have ended without a word.
             is_lost: true,
+            was_served: false,
+            unserved_since: None,
             slim: String::new(),
             kind: PhantomData,
         }
@@ -153,11 +191,22 @@ impl<K: Known> Reader<K> {
             let mut revision = match self.list().await {
                 Ok(revision) => revision,
                 Err(Trouble::Deaf) => return,
+                Err(trouble) if K::KIND.is_optional() && trouble.code() == Some(404) => {
+                    match self.unserved().await {
+                        Ok(true) => sleep(UNSERVED_WAIT).await,
+                        Ok(false) => self.rest(&trouble).await,
+                        Err(Trouble::Deaf) => return,
+                        Err(trouble) => self.rest(&trouble).await,
+                    }
+                    continue;
+                }
                 Err(trouble) => {
                     self.rest(&trouble).await;
                     continue;
                 }
             };
+            self.unserved_since = None;
+            self.was_served = true;
             loop {
                 match self.watch(&mut revision).await {
                     Ok(Heard::Something) => {}
@@ -165,13 +214,47 @@ impl<K: Known> Reader<K> {
                     Err(Trouble::Deaf) => return,
                     Err(trouble) => {
                         self.rest(&trouble).await;
-                        if trouble.needs_list() {
+                        if trouble.needs_list() || (K::KIND.is_optional() && trouble.code() == Some(404)) {
                             break;
                         }
                     }
                 }
             }
         }
+    }
+
+    /// A list was answered with 404. Whoever stands before the server says that as well, so its discovery is asked: if that shows
+    /// that the kind is not served, there are no objects of it, and that is told. Objects that were there are gone with their
+    /// definition only if that goes on for a while: a server that has just begun may not know its definitions yet.
+    async fn unserved(&mut self) -> Result<bool, Trouble> {
+        let (group, version) = (K::Of::group(&()), K::Of::version(&()));
+        let groups: Groups = self.ask("/apis".to_owned()).await?;
+        let mut versions = groups.groups.iter().filter(|one| one.name == group).flat_map(|one| &one.versions);
+        let is_served = if versions.any(|one| one.version == version) {
+            let resources: Resources = self.ask(format!("/apis/{group}/{version}")).await?;
+            resources.resources.iter().any(|one| one.name == K::Of::plural(&()))
+        } else {
+            false
+        };
+        if is_served {
+            self.unserved_since = None;
+            return Ok(false);
+        }
+        let since = *self.unserved_since.get_or_insert_with(Instant::now);
+        if self.was_served && since.elapsed() < UNSERVED_PATIENCE {
+            return Ok(false);
+        }
+        self.was_served = false;
+        self.tell(Told::ListBegins(K::KIND)).await?;
+        self.tell(Told::ListEnds(K::KIND)).await?;
+        self.well().await?;
+        Ok(true)
+    }
+
+    async fn ask<T: serde::de::DeserializeOwned>(&self, path: String) -> Result<T, Trouble> {
+        let request = Request::get(path).body(Vec::new()).expect("groups and versions make a path");
+        let bytes = self.page(request).await?;
+        serde_json::from_slice(&bytes).map_err(|error| Garbled::from(error).into())
     }
 
     /// Everything there is; the revision it is of comes back.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use berth_engine::Moment;
-use berth_engine::evict::Freeze;
+use berth_engine::evict::{Cause, Freeze};
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde::Deserialize;
 
@@ -47,6 +47,7 @@ impl From<Wire> for FreezeMap {
         Self {
             identity: metadata,
             freeze: Freeze {
+                cause: Cause::Person,
                 reason: given(FREEZE_REASON).unwrap_or(NO_REASON).into(),
                 by: given(FREEZE_BY).map(Into::into),
                 since: since.map(Moment::from_timestamp),

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use berth_api::core::{Lease, Node};
 use berth_api::names::CLUSTER_LEASE;
+use berth_api::replacement::{Replacement, ReplacementPolicy};
 use berth_api::{
-    AddOnPlacementScore, ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding, Placement,
-    PlacementDecision,
+    AddOnPlacementScore, EvictionPolicy, ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding,
+    Placement, PlacementDecision,
 };
 use berth_engine::model::ObjectKey;
-use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::api::core::v1::{Namespace, PersistentVolume, PersistentVolumeClaim};
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
 use kube::Resource;
 use serde::Serialize;
@@ -240,6 +241,11 @@ kinds! {
     NodeLease node_leases: NodeLease,
     Pod pods: Pod,
     Freeze freezes: FreezeMap,
+    Policy policies: EvictionPolicy,
+    ReplacementPolicy replacement_policies: ReplacementPolicy,
+    Replacement replacements: Replacement,
+    Claim claims: PersistentVolumeClaim,
+    Volume volumes: PersistentVolume,
 }
 
 /// Where the objects of a kind are that anybody looks at.
@@ -262,6 +268,11 @@ impl Kind {
             Self::Freeze => &[FREEZE],
             _ => &[],
         }
+    }
+
+    /// Whether a server that does not serve it has none, and that is all there is to say.
+    pub(crate) fn is_optional(self) -> bool {
+        matches!(self, Self::Policy | Self::ReplacementPolicy | Self::Replacement)
     }
 
     /// Where the objects of this kind are that anybody looks at.

@@ -3,6 +3,7 @@
 //! Owns the typed stores and turns what watches and answers tell into changes, each told once. It never asks the API
 //! server and decides nothing.
 
+mod found;
 mod freeze;
 mod identity;
 mod kind;
@@ -15,15 +16,18 @@ mod store;
 use std::collections::BTreeSet;
 
 use berth_api::core::{Lease, Node};
+use berth_api::replacement::{Replacement, ReplacementPolicy};
 use berth_api::{
-    AddOnPlacementScore, ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding, Placement,
-    PlacementDecision,
+    AddOnPlacementScore, EvictionPolicy, ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding,
+    Placement, PlacementDecision,
 };
 use berth_engine::model::ObjectKey;
-use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::api::core::v1::{Namespace, PersistentVolume, PersistentVolumeClaim};
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
+pub(crate) use found::OWNERS;
+pub use found::{Finding, Found, owner_of};
 pub use freeze::{FREEZE, FREEZE_BY, FREEZE_REASON, FREEZE_SINCE, FreezeMap};
 pub use identity::Identity;
 pub use kind::{Kind, Object};
@@ -56,6 +60,11 @@ pub struct World {
     pub node_leases: Store<NodeLease>,
     pub pods: Store<Pod>,
     pub freezes: Store<FreezeMap>,
+    pub policies: Store<EvictionPolicy>,
+    pub replacement_policies: Store<ReplacementPolicy>,
+    pub replacements: Store<Replacement>,
+    pub claims: Store<PersistentVolumeClaim>,
+    pub volumes: Store<PersistentVolume>,
     /// Kinds whose watch does not work.
     lost: BTreeSet<Kind>,
 }
@@ -108,6 +117,8 @@ pub enum Told {
         /// Its identity.
         uid: String,
     },
+    /// What a controller has asked for. The world does not keep it.
+    Found(Box<Found>),
 }
 
 /// Where news of an object comes from.
@@ -137,6 +148,7 @@ impl World {
             Told::Unreadable(kind, key) => kind.visit(Unreadable(self, key)),
             Told::Answered(object) => object.enter(self, Source::Answered).into_iter().collect(),
             Told::Deleted { kind, key, uid } => kind.visit(Delete(self, &key, &uid)),
+            Told::Found(_) => Vec::new(),
         }
     }
 

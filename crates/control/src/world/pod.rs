@@ -8,9 +8,11 @@ use std::sync::Arc;
 
 use berth_engine::Moment;
 use berth_engine::model::ObjectKey;
+use berth_engine::replace::{Amounts, Container, requests};
 use berth_engine::taint::{NodeEffect, Operator, Toleration};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
+use serde::de::{Deserializer, IgnoredAny};
 
 use super::identity::{Identity, kept};
 use super::store::number;
@@ -42,6 +44,8 @@ pub struct Pod {
     pub labels: Arc<[Label]>,
     /// What it tolerates, in the order in which it says so.
     pub tolerations: Arc<[Toleration<NodeEffect>]>,
+    /// What it asks for of its node; `None` where that cannot be understood.
+    pub requests: Option<Arc<Amounts>>,
     /// What keeps it.
     pub owner: Option<Arc<Owner>>,
     /// How far it has come.
@@ -117,6 +121,9 @@ kept!(Pod, of: k8s_openapi::api::core::v1::Pod, share: |pod, pool| {
     pool.text(&mut pod.node);
     pool.labels(&mut pod.labels);
     pool.tolerations(&mut pod.tolerations);
+    if let Some(requests) = &mut pod.requests {
+        pool.requests(requests);
+    }
     if let Some(owner) = &mut pod.owner {
         pool.owner(owner);
     }
@@ -187,6 +194,76 @@ struct Spec<'j> {
     termination_grace_period_seconds: Option<i64>,
     #[serde(borrow, default)]
     tolerations: Option<Vec<Tolerated<'j>>>,
+    #[serde(borrow, default)]
+    containers: Option<Vec<Contained<'j>>>,
+    #[serde(borrow, default)]
+    init_containers: Option<Vec<Contained<'j>>>,
+    #[serde(borrow, default)]
+    overhead: Option<Asked<'j>>,
+    #[serde(borrow, default)]
+    resources: Option<Resources<'j>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Contained<'j> {
+    #[serde(borrow, default)]
+    restart_policy: Option<Cow<'j, str>>,
+    #[serde(borrow, default)]
+    resources: Option<Resources<'j>>,
+}
+
+#[derive(Deserialize)]
+struct Resources<'j> {
+    #[serde(borrow, default)]
+    requests: Option<Asked<'j>>,
+}
+
+/// What is asked for, by resource.
+type Asked<'j> = std::collections::BTreeMap<Cow<'j, str>, Amount<'j>>;
+
+/// An amount as it may be written: by a server as a text, by people as a bare number too.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Amount<'j> {
+    Text(#[serde(borrow)] Cow<'j, str>),
+    Number(serde_json::Number),
+    /// Whatever it is, it hides no pod.
+    Other(IgnoredAny),
+}
+
+impl Spec<'_> {
+    /// What the pod asks for.
+    fn requests(&self) -> Option<Amounts> {
+        let amounts = |asked: Option<&Asked<'_>>| {
+            let mut texts: Vec<(&str, Cow<'_, str>)> = Vec::new();
+            for (name, amount) in asked.into_iter().flatten() {
+                let text = match amount {
+                    Amount::Text(text) => Cow::Borrowed(&**text),
+                    Amount::Number(number) => number.to_string().into(),
+                    Amount::Other(_) => return None,
+                };
+                texts.push((name, text));
+            }
+            Amounts::read(texts.iter().map(|(name, text)| (*name, &**text)))
+        };
+        let asked = |resources: Option<&Resources<'_>>| {
+            amounts(resources.and_then(|resources| resources.requests.as_ref()))
+        };
+        let containers = |list: Option<&Vec<Contained<'_>>>| -> Option<Vec<Container>> {
+            let read = |one: &Contained<'_>| {
+                let requests = asked(one.resources.as_ref())?;
+                Some(Container { requests, stays: one.restart_policy.as_deref() == Some("Always") })
+            };
+            list.into_iter().flatten().map(read).collect()
+        };
+        Some(requests(
+            &containers(self.init_containers.as_ref())?,
+            &containers(self.containers.as_ref())?,
+            &amounts(self.overhead.as_ref())?,
+            &asked(self.resources.as_ref())?,
+        ))
+    }
 }
 
 #[derive(Deserialize)]
@@ -242,6 +319,7 @@ impl From<Wire<'_>> for Pod {
         let owner = metadata.owner_references.into_iter().flatten().find(|one| one.controller == Some(true));
         let labels = metadata.labels.into_iter().flatten();
         let annotations = metadata.annotations.unwrap_or_default();
+        let requests = spec.requests().map(Arc::new);
         Self {
             identity: Identity {
                 key: ObjectKey::new(&metadata.namespace, &metadata.name),
@@ -255,6 +333,7 @@ impl From<Wire<'_>> for Pod {
             grace_seconds: spec.termination_grace_period_seconds,
             labels: labels.map(|(key, value)| ((&*key).into(), (&*value).into())).collect(),
             tolerations: spec.tolerations.into_iter().flatten().map(Toleration::from).collect(),
+            requests,
             owner: owner.map(|one| {
                 let Reference { kind, name, uid, .. } = one;
                 Arc::new(Owner { kind: kind.into(), name: name.into(), uid: uid.into() })
@@ -314,7 +393,7 @@ mod tests {
                 ],
             },
             "spec": {
-                "nodeName": "node", "terminationGracePeriodSeconds": 30, "containers": [{"name": "c"}],
+                "nodeName": "node", "terminationGracePeriodSeconds": 30, "containers": [{"name": "c", "resources": {"requests": {"cpu": "250m", "memory": 1024}}}],
                 "tolerations": [{"key": "k", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}, {"operator": "Exists"}],
             },
             "status": {"phase": "Running", "conditions": [
@@ -334,6 +413,18 @@ mod tests {
         let tolerations: Vec<_> = pod.tolerations.iter().map(ToString::to_string).collect();
         assert_eq!(tolerations, ["k Exists (NoExecute) for 300s", "* Exists"]);
         assert!(!pod.is_terminating() && !pod.is_terminal());
+        assert_eq!(pod.requests.as_deref(), Amounts::read([("cpu", "250m"), ("memory", "1024")]).as_ref());
+    }
+
+    #[test]
+    fn an_amount_that_is_none_makes_no_pod_unreadable() {
+        for amount in [json!("much"), json!([7]), json!(null)] {
+            let pod = read(&json!({
+                "metadata": {"name": "p"},
+                "spec": {"nodeName": "node", "containers": [{"resources": {"requests": {"cpu": amount}}}]},
+            }));
+            assert_eq!((&*pod.node, pod.requests), ("node", None), "{amount}");
+        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What objects share: each text, list of labels and list of tolerations is kept once.
+//! What objects share: each text, list of labels, of tolerations and of requests is kept once.
 //!
 //! The pods of a workload differ in their names and in little else. Owns one copy of the rest for as long as anybody has it.
 
@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use std::hash::Hash;
 use std::sync::Arc;
 
+use berth_engine::replace::Amounts;
 use berth_engine::taint::{NodeEffect, Toleration};
 
 use super::pod::{Label, Owner};
@@ -20,6 +21,7 @@ pub struct Pool {
     texts: Shared<str>,
     labels: Shared<[Label]>,
     tolerations: Shared<[Toleration<NodeEffect>]>,
+    requests: Shared<Amounts>,
     owners: Shared<Owner>,
 }
 
@@ -46,6 +48,11 @@ impl Pool {
     /// Puts the copy that is kept in the place of this one.
     pub fn tolerations(&mut self, one: &mut Arc<[Toleration<NodeEffect>]>) {
         self.tolerations.share(one);
+    }
+
+    /// Puts the copy that is kept in the place of this one.
+    pub fn requests(&mut self, one: &mut Arc<Amounts>) {
+        self.requests.share(one);
     }
 
     /// Puts the copy that is kept in the place of this one.

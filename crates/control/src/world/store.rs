@@ -96,6 +96,11 @@ impl<K: Known> Store<K> {
         !self.unreadable.contains(key)
     }
 
+    /// Whether the latest that was told of some object could not be read.
+    pub fn has_unreadable(&self) -> bool {
+        !self.unreadable.is_empty()
+    }
+
     /// A list begins: what it does not name is gone.
     pub(crate) fn begin_list(&mut self) {
         self.listing = Some(Listing::default());

@@ -125,6 +125,8 @@ fn two() -> NodeStage {
     stage
 }
 
+/// Upstream: nodelifecycle/node_lifecycle_controller_test.go "TestMonitorNodeHealthMarkPodsNotReady",
+/// "TestMonitorNodeHealthMarkPodsNotReadyRetry: successful pod status update, no retry required".
 #[test]
 fn a_node_that_falls_silent_is_unknown_tainted_and_its_pods_are_told() {
     let mut stage = two();
@@ -152,7 +154,7 @@ fn a_node_that_falls_silent_is_unknown_tainted_and_its_pods_are_told() {
     assert_eq!(pass(&mut stage, 100, &["n2"]), NOTHING);
 }
 
-/// Kubernetes' own: `TestNodeEventGeneration`.
+/// Upstream: nodelifecycle/node_lifecycle_controller_test.go "TestNodeEventGeneration".
 #[test]
 fn what_happens_to_nodes_is_told_in_events() {
     let mut stage = two();
@@ -187,7 +189,24 @@ fn a_node_made_again_under_its_name_is_told_as_two() {
     assert_eq!(reasons, ["RemovingNode", "RegisteredNode"]);
 }
 
-/// Kubernetes' own: `TestMonitorNodeHealthUpdateStatus`: a node whose kubelet never spoke.
+/// Who stands by hears everything and judges nothing.
+#[test]
+fn who_stands_by_does_not_remember_nodes_that_are_no_more() {
+    let mut stage = stage();
+    for number in 0..500 {
+        let name = format!("n{number}");
+        let object = node(&name, Some("True"), stage.now);
+        stage.put(Kind::Node, object);
+        renews(&mut stage, &name);
+        stage.remove(Kind::Node, &ObjectKey::new("", &name));
+        stage.remove(Kind::NodeLease, &ObjectKey::new("kube-node-lease", &name));
+    }
+    assert_eq!((stage.due.waiting(), stage.controller.removed.len()), (0, 0));
+    assert!(stage.settle().is_empty() && events(&stage).is_empty());
+}
+
+/// Upstream: nodelifecycle/node_lifecycle_controller_test.go "TestMonitorNodeHealthUpdateStatus: created long ago, without status",
+/// "TestMonitorNodeHealthUpdateStatus: created recently, without status".
 #[test]
 fn a_node_that_never_says_anything_is_unknown_a_startup_grace_after_it_was_made() {
     let mut stage = two();
@@ -223,7 +242,8 @@ fn a_node_is_welcome_when_its_kubelet_says_so_and_its_labels_follow() {
     assert_eq!(labels["beta.kubernetes.io/os"], "linux");
 }
 
-/// Kubernetes' own: `TestProcessPodMarkPodNotReady`.
+/// Upstream: nodelifecycle/node_lifecycle_controller_test.go
+/// "TestProcessPodMarkPodNotReady: Pod marked as NotReady when the scheduled node is not ready".
 #[test]
 fn a_pod_that_comes_late_to_a_silent_node_is_told_as_well() {
     let mut stage = two();
@@ -248,7 +268,8 @@ fn forty() -> NodeStage {
     stage
 }
 
-/// Kubernetes' own: `TestMonitorNodeHealthMarkPodsNotReadyRetry`.
+/// Upstream: nodelifecycle/node_lifecycle_controller_test.go
+/// "TestMonitorNodeHealthMarkPodsNotReadyRetry: unsuccessful pod status update, retry required".
 #[test]
 fn pods_are_told_until_all_have_been_also_by_a_new_process() {
     let mut before = forty();
@@ -378,6 +399,8 @@ fn what_is_remembered_of_pods_goes_with_them() {
     assert!(stage.controller.silent.is_empty());
 }
 
+/// Upstream: nodelifecycle/node_lifecycle_controller_test.go "TestProcessPodMarkPodNotReady: Do not mark pod as NotReady when the
+/// scheduled node's healthy is not gathered yet".
 #[test]
 fn where_the_kubelet_says_that_its_node_is_not_ready_its_pods_are_its_business() {
     let mut stage = two();
@@ -424,6 +447,9 @@ fn where_everything_is_down_no_pod_is_made_to_leave() {
     assert_eq!((ready(&held, "n1"), pod_ready(&held, "p")), ("Unknown".into(), "True".into()));
 }
 
+/// Upstream: nodelifecycle/node_lifecycle_controller_test.go
+/// "TestMonitorNodeHealthUpdateNodeAndPodStatusWithLease: Node created long time ago, with status updated by kubelet exceeds grace
+/// period. Node lease is expired in cache, but fresh in API server.".
 #[test]
 fn before_a_verdict_the_server_is_asked_for_the_lease_and_for_want_of_one_whether_there_is_none() {
     let mut stage = two();
@@ -470,6 +496,9 @@ fn the_figures_of_the_zones_are_told_in_kubernetes_words() {
     }
 }
 
+/// Upstream: nodelifecycle/node_lifecycle_controller_test.go
+/// "TestMonitorNodeHealthUpdateNodeAndPodStatusWithLease: Node lease expired in cache but fresh in API server. EnsureReady should skip
+/// on second run.".
 #[test]
 fn nobody_falls_silent_while_the_watch_of_leases_is_lost() {
     let mut stage = stage();

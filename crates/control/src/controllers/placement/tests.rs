@@ -1,3 +1,4 @@
+use berth_engine::select::Details;
 use serde_json::{Value, json};
 
 use super::*;
@@ -22,6 +23,23 @@ fn cluster(name: &str, taints: &Value) -> Value {
 
 fn placement(spec: &Value) -> Value {
     json!({"metadata": {"namespace": "n", "name": "p"}, "spec": spec})
+}
+
+/// A cluster that says whether it is available.
+fn available(status: &str) -> Value {
+    let mut object = cluster("c1", &json!([]));
+    object["status"]["conditions"] = json!([{
+        "type": "ManagedClusterConditionAvailable", "status": status, "reason": "R", "message": "",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }]);
+    object
+}
+
+/// A placement whose slices show details.
+fn showing(details: &str, spec: &Value) -> Value {
+    let mut object = placement(spec);
+    object["metadata"]["annotations"] = json!({"berth.dev/decision-details": details});
+    object
 }
 
 fn selected(stage: &Stage<PlacementController>) -> Vec<String> {
@@ -160,7 +178,7 @@ fn a_placement_with_scheduling_switched_off_is_left_alone() {
 #[test]
 fn what_the_server_would_prune_is_not_sent() {
     let mut stage = stage();
-    stage.controller = PlacementController::new(Dialect::STOCK);
+    stage.controller = PlacementController::new(Dialect::LEAST);
     stage.put(Kind::Set, json!({"metadata": {"name": "blue"}, "spec": {"clusterSelector": {"selectorType": "ExclusiveClusterSetLabel"}}}));
     stage.put(
         Kind::Binding,
@@ -190,7 +208,9 @@ fn what_is_as_it_should_be_is_found_so_again_and_again() {
     let down = json!([{"key": "down", "effect": "NoSelect"}]);
     stage.put(Kind::Cluster, cluster("c2", &down));
     stage.put(Kind::Cluster, cluster("c2", &json!([])));
-    assert!(stage.due.is_ready(), "it could have been selected");
+    assert!(!stage.due.is_ready(), "c1 ranks before it");
+    // Whatever it is decided again for.
+    stage.due.mark(&ObjectKey::new("n", "p"));
     assert_eq!(stage.settle(), [""; 0]);
     stage.put(Kind::Cluster, cluster("c1", &down));
     assert_eq!(stage.settle(), ["patch PlacementDecision n/p-decision-1/status"]);
@@ -200,23 +220,86 @@ fn what_is_as_it_should_be_is_found_so_again_and_again() {
 #[test]
 fn what_is_shown_of_a_cluster_is_kept_true_though_the_decision_is_the_same() {
     let mut stage = stage();
-    let available = |status: &str| {
-        let mut object = cluster("c1", &json!([]));
-        object["status"]["conditions"] = json!([{
-            "type": "ManagedClusterConditionAvailable", "status": status, "reason": "R", "message": "",
-            "lastTransitionTime": "2026-01-01T00:00:00Z",
-        }]);
-        object
-    };
     stage.put(Kind::Cluster, available("True"));
-    let mut object = placement(&json!({}));
-    object["metadata"]["annotations"] = json!({"berth.dev/decision-details": "available"});
-    stage.put(Kind::Placement, object);
+    stage.put(Kind::Placement, showing("available", &json!({})));
     stage.settle();
     stage.put(Kind::Cluster, available("False"));
     assert_eq!(stage.settle(), ["patch PlacementDecision n/p-decision-1/status"]);
     let slice = stage.get(Kind::Decision, "n", "p-decision-1").unwrap();
     assert_eq!(slice["status"]["decisions"][0]["available"], false);
+}
+
+/// Takes fields out of each entry of a slice.
+fn prune(kind: Kind, object: &mut Value, fields: &[&str]) {
+    let decisions = object.pointer_mut("/status/decisions").filter(|_| kind == Kind::Decision);
+    for entry in decisions.and_then(Value::as_array_mut).into_iter().flatten() {
+        for field in fields {
+            entry.as_object_mut().unwrap().remove(*field);
+        }
+    }
+}
+
+#[test]
+fn details_that_the_server_prunes_are_not_missed_when_the_rest_comes_back() {
+    let with = |dialect: Dialect, prune: fn(Kind, &mut Value)| {
+        let mut stage = stage();
+        stage.controller.dialect = dialect;
+        stage.prune = prune;
+        stage.put(Kind::Cluster, available("True"));
+        stage.put(Kind::Placement, showing("score,available", &json!({"scoreRateLimit": "3s"})));
+        stage.settle();
+        // What Steady adds has to wait where a score is shown at all.
+        let later = stage.after_seconds(3);
+        assert_eq!(stage.after_seconds(100), [""; 0], "nothing differs");
+        stage.controller.speak(dialect, &stage.world, &mut stage.due);
+        assert_eq!(stage.settle(), [""; 0], "nor for who looks again");
+        let slice = stage.get(Kind::Decision, "n", "p-decision-1").unwrap();
+        (later, slice["status"]["decisions"][0].clone())
+    };
+    let newer = Dialect { details: Details { score: true, available: false }, ..Dialect::OURS };
+    let (later, entry) = with(newer, |kind, object| prune(kind, object, &["available"]));
+    assert_eq!(entry, json!({"clusterName": "c1", "reason": "AllFeasible", "score": 200}));
+    assert_eq!(later, ["patch PlacementDecision n/p-decision-1/status", "patch Placement n/p/status"]);
+    let (later, entry) = with(Dialect::LEAST, |kind, object| prune(kind, object, &["available", "score"]));
+    assert_eq!(entry, json!({"clusterName": "c1", "reason": "AllFeasible"}));
+    assert_eq!(later, [""; 0], "no score is shown, so none is late");
+}
+
+#[test]
+fn scores_that_are_out_of_date_are_warned_of_with_the_first_decision() {
+    let mut stage = stage();
+    for name in ["c1", "c2"] {
+        stage.put(Kind::Cluster, cluster(name, &json!([])));
+        let over = stage.now.plus_seconds(-1).timestamp().unwrap().to_string();
+        stage.put(
+            Kind::Score,
+            json!({
+                "metadata": {"namespace": name, "name": "demo"},
+                "status": {"scores": [{"name": "demo", "value": 9}], "validUntil": over},
+            }),
+        );
+    }
+    let addon = json!({"type": "AddOn", "addOn": {"resourceName": "demo", "scoreName": "demo"}});
+    let policy = json!({"mode": "Exact", "configurations": [{"scoreCoordinate": addon}]});
+    stage.put(Kind::Placement, placement(&json!({"prioritizerPolicy": policy})));
+    stage.settle();
+    let told: Vec<_> = stage.notes.iter().map(|note| (note.reason, note.is_warning)).collect();
+    assert_eq!(told, [("DecisionCreate", false), ("DecisionUpdate", true), ("ScoreUpdate", false)]);
+    assert_eq!(
+        stage.notes[1].note,
+        "Decision p-decision-1 is updated with placement p in namespace n: AddOnPlacementScores c1/demo c2/demo \
+         expired in plugin AddOn"
+    );
+}
+
+#[test]
+fn of_very_many_scores_that_are_out_of_date_some_are_named() {
+    let expired: Vec<_> =
+        (0..30).map(|number| (Arc::from(format!("c{number:02}")), Arc::from("demo"))).collect();
+    let text = expiry(&expired).unwrap();
+    assert!(text.starts_with(": AddOnPlacementScores c00/demo c01/demo "), "{text}");
+    assert!(text.ends_with(" c09/demo and 20 more expired in plugin AddOn"), "{text}");
+    assert_eq!(expiry(&[]), None);
 }
 
 #[test]

@@ -65,6 +65,11 @@ impl Map {
         self.pods.on(node)
     }
 
+    /// How many nodes have pods.
+    pub(super) fn inhabited(&self) -> usize {
+        self.pods.nodes()
+    }
+
     /// The zones in which something has changed since the last time, as they are now; none where nothing is left of it.
     pub(super) fn changes(&mut self) -> Vec<(Arc<str>, Option<Zone>)> {
         let changed = std::mem::take(&mut self.changed);

@@ -1,6 +1,5 @@
 #![expect(clippy::needless_pass_by_value, reason = "a literal reads better without a reference")]
 
-use berth_engine::evict::Hold;
 use serde_json::Value;
 
 use super::*;
@@ -10,6 +9,16 @@ const NOTHING: [&str; 0] = [];
 /// All that an eviction writes.
 const BOTH: [&str; 2] = ["patch Pod n/p/status", "delete Pod n/p"];
 const KEY: &str = "example.org/down";
+
+mod bounds;
+mod clock;
+mod gone;
+mod many;
+mod operators;
+mod policies;
+mod reviews;
+mod stops;
+mod windows;
 
 type Scene = Stage<TaintEvictionController>;
 
@@ -174,150 +183,6 @@ fn of_several_taints_the_earliest_end_counts() {
     assert_eq!(stage.after_seconds(1), BOTH);
 }
 
-/// Upstream: taint_eviction_test.go "TestCreatePod: schedule on tainted Node with finite toleration".
-#[test]
-fn a_toleration_ends_its_seconds_after_the_taint_was_added() {
-    let mut stage = armed(60);
-    assert_eq!(stage.controller.marshal.wake(), Some(stage.now.plus_seconds(60)));
-    assert_eq!(stage.after_seconds(59), NOTHING);
-    assert_eq!(stage.after_seconds(1), BOTH);
-}
-
-#[test]
-fn a_restart_in_the_middle_keeps_the_deadline() {
-    let before = armed(60);
-    let mut after = restarted(&before, 30);
-    assert_eq!(after.settle(), NOTHING);
-    assert_eq!(after.after_seconds(29), NOTHING);
-    assert_eq!(after.after_seconds(1), BOTH);
-    let mut late = restarted(&before, 500);
-    assert_eq!(late.settle(), BOTH, "what fell due while nobody looked is done at once");
-}
-
-#[test]
-fn a_taint_that_does_not_say_when_it_was_added_is_given_the_time_it_was_first_seen() {
-    let mut stage = scene();
-    stage.now = stage.now.plus(Duration::from_millis(300));
-    stage.put(Kind::Pod, pod(tolerates(Some(60))));
-    put_node(&mut stage, json!([{"key": "mine", "value": "v", "effect": "NoSchedule"}, timeless(KEY)]));
-    assert_eq!(stage.settle(), ["patch Node /node"]);
-    let spec = &stage.get(Kind::Node, "", "node").unwrap()["spec"];
-    let seen = Moment::from_second(1_700_000_001);
-    assert_eq!(
-        spec["taints"],
-        json!([
-            {"key": "mine", "value": "v", "effect": "NoSchedule"},
-            {"key": KEY, "effect": "NoExecute", "timeAdded": seen.to_string()},
-        ])
-    );
-    assert_eq!(spec["podCIDR"], "10.0.0.0/24");
-    assert_eq!(
-        stage.controller.marshal.wake(),
-        Some(stage.now.plus_seconds(60)),
-        "exact for who has seen it come"
-    );
-    let mut after = restarted(&stage, 30);
-    assert_eq!(after.settle(), NOTHING);
-    assert_eq!(after.controller.marshal.wake(), Some(seen.plus_seconds(60)), "to the second for who has not");
-}
-
-#[test]
-fn a_taint_whose_time_matters_to_nobody_is_left_as_it_is() {
-    let mut stage = scene();
-    put_node(&mut stage, json!([timeless(KEY)]));
-    stage.put(Kind::Pod, pod(tolerates(None)));
-    assert_eq!(stage.settle(), NOTHING);
-    stage.now = stage.now.plus_seconds(50);
-    stage.put(Kind::Pod, named("q", "node", tolerates(Some(60))));
-    assert_eq!(stage.settle(), ["patch Node /node"], "until somebody comes to whom it does");
-    let added = &stage.get(Kind::Node, "", "node").unwrap()["spec"]["taints"][0]["timeAdded"];
-    assert_eq!(added, &json!("2023-11-14T22:13:20Z"));
-}
-
-/// Upstream: taint_eviction_test.go "TestUpdateNode: Taint removed".
-#[test]
-fn a_taint_that_was_removed_and_added_again_starts_anew() {
-    let mut stage = armed(60);
-    assert_eq!(stage.after_seconds(50), NOTHING);
-    put_node(&mut stage, json!([]));
-    assert_eq!(stage.settle(), NOTHING);
-    assert_eq!(notes(&stage), ["Cancelling deletion of Pod n/p"]);
-    stage.now = stage.now.plus_seconds(5);
-    let again = taint(&stage, KEY);
-    put_node(&mut stage, json!([again]));
-    assert_eq!(stage.after_seconds(59), NOTHING);
-    assert_eq!(stage.after_seconds(1), BOTH);
-}
-
-#[test]
-fn a_pod_that_came_to_a_taint_of_old_has_all_of_its_time() {
-    let mut stage = scene();
-    let taint = taint(&stage, KEY);
-    put_node(&mut stage, json!([taint]));
-    stage.now = stage.now.plus_seconds(3600);
-    let mut late = pod(tolerates(Some(60)));
-    late["metadata"]["creationTimestamp"] = json!(stage.now.to_string());
-    stage.put(Kind::Pod, late);
-    assert_eq!(stage.after_seconds(59), NOTHING);
-    assert_eq!(stage.after_seconds(1), BOTH);
-}
-
-/// There, what is armed is neither lengthened nor shortened.
-/// Upstream: taint_eviction_test.go "TestUpdatePod: removing toleration",
-/// "TestUpdatePod: lengthening toleration shouldn't work".
-#[test]
-fn tolerations_that_change_while_a_pod_is_armed_count_at_once() {
-    let longer = |stage: &mut Scene, seconds| {
-        let mut object = stage.get(Kind::Pod, "n", "p").unwrap().clone();
-        object["spec"]["tolerations"] = tolerates(seconds);
-        stage.put(Kind::Pod, object);
-    };
-    let mut stage = armed(60);
-    longer(&mut stage, Some(100));
-    assert_eq!(stage.after_seconds(99), NOTHING);
-    assert_eq!(stage.after_seconds(1), BOTH);
-    let mut stage = armed(60);
-    stage.after_seconds(5);
-    longer(&mut stage, Some(10));
-    assert_eq!(stage.after_seconds(4), NOTHING);
-    assert_eq!(stage.after_seconds(1), BOTH);
-    let mut stage = armed(60);
-    longer(&mut stage, None);
-    assert_eq!(stage.settle(), NOTHING);
-    assert_eq!(notes(&stage), ["Cancelling deletion of Pod n/p"]);
-    assert_eq!(stage.controller.marshal.wake(), None);
-    let mut object = stage.get(Kind::Pod, "n", "p").unwrap().clone();
-    object["spec"]["tolerations"] = json!([]);
-    stage.put(Kind::Pod, object);
-    assert_eq!(stage.settle(), BOTH);
-}
-
-/// Upstream: taint_eviction_test.go "TestUpdateNode: Only one added taint tolerated".
-#[test]
-fn taints_that_change_while_a_pod_is_armed_count_at_once() {
-    let mut stage = armed(60);
-    let old = stage.get(Kind::Node, "", "node").unwrap()["spec"]["taints"][0].clone();
-    stage.now = stage.now.plus_seconds(10);
-    let more = taint(&stage, "untolerated");
-    put_node(&mut stage, json!([old, more]));
-    assert_eq!(stage.settle(), BOTH);
-}
-
-#[test]
-fn a_taint_added_later_with_more_patience_does_not_move_the_first_deadline() {
-    let mut stage = armed(60);
-    let old = stage.get(Kind::Node, "", "node").unwrap()["spec"]["taints"][0].clone();
-    let mut object = stage.get(Kind::Pod, "n", "p").unwrap().clone();
-    object["spec"]["tolerations"] =
-        json!([{"operator": "Exists", "tolerationSeconds": 60, "effect": "NoExecute"}]);
-    stage.put(Kind::Pod, object);
-    stage.now = stage.now.plus_seconds(30);
-    let more = taint(&stage, "other");
-    put_node(&mut stage, json!([old, more]));
-    assert_eq!(stage.after_seconds(29), NOTHING);
-    assert_eq!(stage.after_seconds(1), BOTH);
-}
-
 /// Upstream: taint_eviction_test.go "TestCreatePod: not scheduled - ignore".
 #[test]
 fn who_has_ended_is_ending_is_a_mirror_or_is_on_no_node_is_left_alone() {
@@ -405,24 +270,6 @@ fn a_pod_that_is_let_go_and_meanwhile_replaced_frees_its_place() {
 }
 
 #[test]
-fn what_waits_is_called_back_when_its_cause_goes() {
-    let limits = EvictionLimits { rate: Some(1.0), burst: Some(1), ..EvictionLimits::default() };
-    let mut stage = with(limits);
-    for number in 0..200 {
-        stage.put(Kind::Pod, named(&format!("p{number:03}"), "node", json!([])));
-    }
-    let taint = taint(&stage, KEY);
-    put_node(&mut stage, json!([taint]));
-    assert_eq!(stage.settle().len(), 2);
-    put_node(&mut stage, json!([]));
-    assert_eq!(stage.settle(), NOTHING);
-    assert_eq!(stage.after_seconds(3600), NOTHING);
-    assert_eq!(stage.names(Kind::Pod).len(), 199);
-    assert_eq!(stage.controller.marshal.waiting(), 0);
-    assert_eq!(notes(&stage).len(), 200);
-}
-
-#[test]
 fn the_deletion_is_not_sent_if_the_cause_went_while_the_pod_was_told() {
     let mut stage = scene();
     let taint = taint(&stage, KEY);
@@ -434,132 +281,6 @@ fn the_deletion_is_not_sent_if_the_cause_went_while_the_pod_was_told() {
     stage.refused = None;
     assert_eq!(stage.after_seconds(60), NOTHING);
     assert!(stage.get(Kind::Pod, "n", "p").is_some());
-}
-
-#[test]
-fn a_rate_is_kept_and_the_longest_due_goes_first() {
-    let limits = EvictionLimits { rate: Some(1.0), burst: Some(2), ..EvictionLimits::default() };
-    let mut stage = with(limits);
-    let taint = taint(&stage, KEY);
-    put_node(&mut stage, json!([taint]));
-    for (name, seconds) in [("a", 40), ("b", 30), ("c", 20), ("d", 10)] {
-        stage.put(Kind::Pod, named(name, "node", tolerates(Some(seconds))));
-    }
-    let deleted = |lines: Vec<String>| -> Vec<String> {
-        lines.iter().filter_map(|line| line.strip_prefix("delete Pod n/").map(str::to_owned)).collect()
-    };
-    assert_eq!(deleted(stage.after_seconds(100)), ["d", "c"]);
-    assert_eq!(stage.controller.marshal.wake(), Some(stage.now.plus_seconds(1)));
-    assert_eq!(deleted(stage.after_seconds(1)), ["b"]);
-    assert_eq!(deleted(stage.after_seconds(1)), ["a"]);
-}
-
-#[test]
-fn a_zone_with_too_many_tainted_nodes_is_held_until_they_are_few_again() {
-    let limits = EvictionLimits {
-        breaker: Some(EvictionBreaker { percent: 50, least: 2 }),
-        ..EvictionLimits::default()
-    };
-    let mut stage = with(limits);
-    let taint = taint(&stage, KEY);
-    for name in ["a", "b", "c", "d"] {
-        stage.put(Kind::Node, node(name, json!([])));
-        stage.put(Kind::Pod, named(name, name, json!([])));
-    }
-    stage.put(Kind::Node, node("a", json!([taint])));
-    stage.put(Kind::Node, node("b", json!([taint])));
-    assert_eq!(stage.settle(), NOTHING);
-    let pod = stage.world.pods.get(&key("a")).unwrap();
-    let hold = stage.controller.marshal.hold(&PodId::of(pod), stage.now).unwrap();
-    assert_eq!(hold.to_string(), "2 of 4 in zone z are affected, which is too many at once");
-    stage.after_seconds(1);
-    assert!(stage.controller.metrics.text().contains("berth_evictions_held{reason=\"breaker\"} 2"));
-    stage.put(Kind::Node, node("b", json!([])));
-    assert_eq!(stage.after_seconds(9), NOTHING, "not at once");
-    assert_eq!(stage.after_seconds(1), NOTHING);
-    assert_eq!(stage.after_seconds(10), ["patch Pod n/a/status", "delete Pod n/a"]);
-}
-
-fn freeze() -> Value {
-    json!({"metadata": {"namespace": "berth-system", "name": "berth-freeze-evictions"},
-        "data": {"reason": "storm", "by": "ann", "since": "2023-11-14T22:00:00Z"}})
-}
-
-#[test]
-fn nothing_is_evicted_while_somebody_has_said_stop() {
-    let mut stage = scene();
-    stage.put(Kind::Freeze, freeze());
-    let taint = taint(&stage, KEY);
-    put_node(&mut stage, json!([taint]));
-    stage.put(Kind::Pod, pod(json!([])));
-    assert_eq!(stage.settle(), NOTHING);
-    assert_eq!(stage.after_seconds(60), NOTHING);
-    let hold = stage.controller.marshal.hold(&PodId::of(stage.world.pods.get(&key("p")).unwrap()), stage.now);
-    assert!(matches!(hold, Some(Hold::Frozen(freeze)) if &*freeze.reason == "storm"));
-    let text = stage.controller.metrics.text();
-    assert!(
-        text.contains("berth_evictions_frozen 1")
-            && text.contains("berth_evictions_held{reason=\"frozen\"} 1")
-    );
-    stage.remove(Kind::Freeze, &ObjectKey::new("berth-system", "berth-freeze-evictions"));
-    assert_eq!(stage.settle(), BOTH);
-    let told: Vec<_> = stage.notes.iter().map(|note| (note.reason, &*note.note)).collect();
-    assert_eq!(
-        told,
-        [
-            ("EvictionsFrozen", "Evictions are frozen by ann: storm"),
-            ("EvictionsUnfrozen", "Evictions go on"),
-            ("TaintManagerEviction", "Marking for deletion Pod n/p"),
-        ]
-    );
-}
-
-#[test]
-fn a_stop_is_heard_even_between_telling_a_pod_and_deleting_it() {
-    let mut stage = scene();
-    let taint = taint(&stage, KEY);
-    put_node(&mut stage, json!([taint]));
-    stage.put(Kind::Pod, pod(json!([])));
-    stage.refused = Some("delete".to_owned());
-    stage.settle();
-    stage.put(Kind::Freeze, freeze());
-    stage.refused = None;
-    assert_eq!(stage.after_seconds(60), NOTHING);
-}
-
-#[test]
-fn what_is_refused_is_tried_again_for_ever_and_ever_less_often() {
-    let mut stage = scene();
-    let taint = taint(&stage, KEY);
-    put_node(&mut stage, json!([taint]));
-    stage.put(Kind::Pod, pod(json!([])));
-    stage.refused = Some("delete".to_owned());
-    stage.settle();
-    let mut waits = Vec::new();
-    for _ in 0..20 {
-        let next = stage.due.next().unwrap();
-        waits.push(stage.now.until(next));
-        stage.now = next;
-        assert_eq!(stage.settle(), ["refused: delete Pod n/p"]);
-    }
-    assert!(waits.is_sorted() && waits[19] == Duration::from_secs(30), "{waits:?}");
-    stage.refused = None;
-    assert_eq!(stage.after_seconds(30), ["delete Pod n/p"]);
-    assert_eq!(notes(&stage).len(), 1);
-}
-
-#[test]
-fn what_is_refused_does_not_keep_others_waiting() {
-    let mut stage = scene();
-    let taint = taint(&stage, KEY);
-    put_node(&mut stage, json!([taint]));
-    for number in 0..PLACES + 20 {
-        stage.put(Kind::Pod, named(&format!("a{number:03}"), "node", json!([])));
-    }
-    stage.put(Kind::Pod, named("z", "node", json!([])));
-    stage.refused = Some("delete Pod n/a".to_owned());
-    let written = stage.settle();
-    assert!(written.contains(&"delete Pod n/z".to_owned()), "{written:?}");
 }
 
 #[test]
@@ -582,104 +303,4 @@ fn a_node_that_is_gone_makes_nobody_leave() {
     stage.remove(Kind::Node, &ObjectKey::new("", "node"));
     assert_eq!(stage.after_seconds(3600), NOTHING, "its pods are for whoever collects what is left behind");
     assert!(stage.controller.places.is_empty());
-}
-
-#[test]
-fn how_many_wait_is_told_within_a_second() {
-    let mut stage = armed(60);
-    let next = stage.controller.wake().unwrap();
-    assert!(stage.now.until(next) <= TELL_EVERY);
-    stage.now = next;
-    stage.settle();
-    assert!(stage.controller.metrics.text().contains("berth_evictions_waiting 1"));
-    stage.remove(Kind::Pod, &key("p"));
-    stage.settle();
-    stage.now = stage.controller.wake().unwrap();
-    stage.settle();
-    assert!(stage.controller.metrics.text().contains("berth_evictions_waiting 0"));
-    assert_eq!(stage.controller.wake(), None, "nothing more to tell");
-}
-
-#[test]
-fn the_delay_is_counted_from_the_moment_a_pod_was_due() {
-    let mut stage = armed(60);
-    stage.after_seconds(80);
-    let text = stage.controller.metrics.text();
-    assert!(text.contains("taint_eviction_controller_pod_deletions_total 1"), "{text}");
-    let sum = "taint_eviction_controller_pod_deletion_duration_seconds_sum 20.0";
-    assert!(text.contains(sum), "{text}");
-}
-
-#[test]
-fn nobody_leaves_while_it_cannot_be_seen_whether_somebody_has_said_stop() {
-    let mut stage = armed(10);
-    stage.world.hear(crate::world::Told::Lost(Kind::Freeze));
-    assert_eq!(stage.after_seconds(60), NOTHING);
-    stage.world.hear(crate::world::Told::Followed(Kind::Freeze));
-    assert_eq!(stage.settle(), BOTH);
-}
-
-#[test]
-fn a_pod_that_says_it_came_in_the_future_counts_from_when_it_was_first_judged() {
-    let mut stage = scene();
-    let taint = taint(&stage, KEY);
-    put_node(&mut stage, json!([taint]));
-    let mut ahead = pod(tolerates(Some(5)));
-    ahead["status"]["conditions"] =
-        json!([{"type": "PodScheduled", "status": "True", "lastTransitionTime": "2090-01-01T00:00:00Z"}]);
-    stage.put(Kind::Pod, ahead);
-    assert_eq!(stage.settle(), NOTHING);
-    assert_eq!(stage.after_seconds(4), NOTHING);
-    assert_eq!(stage.after_seconds(1), BOTH);
-    assert!(stage.controller.ahead.is_empty(), "nothing is kept of who is gone");
-}
-
-#[test]
-fn nobody_leaves_while_another_controller_says_stop() {
-    let mut stage = armed(10);
-    let stop = Freeze { reason: "it is not the nodes".into(), by: None, since: None };
-    stage.controller.heed(Some(&stop));
-    assert_eq!(stage.after_seconds(60), NOTHING);
-    stage.controller.heed(None);
-    assert_eq!(stage.settle(), BOTH);
-}
-
-fn unreadable(stage: &mut Scene) {
-    stage.world.hear(crate::world::Told::Unreadable(Kind::Node, ObjectKey::new("", "node")));
-}
-
-#[test]
-fn nobody_leaves_a_node_whose_latest_state_cannot_be_read() {
-    let mut stage = armed(60);
-    unreadable(&mut stage);
-    assert_eq!(stage.after_seconds(60), NOTHING, "its taint may have gone");
-    assert_eq!(stage.after_seconds(3600), NOTHING);
-    assert_eq!(notes(&stage), NOTHING);
-    put_node(&mut stage, json!([]));
-    assert_eq!(stage.settle(), NOTHING);
-    assert_eq!(notes(&stage), ["Cancelling deletion of Pod n/p"]);
-    assert_eq!(stage.after_seconds(3600), NOTHING);
-}
-
-#[test]
-fn who_was_held_leaves_when_the_node_is_read_and_has_its_taint_still() {
-    let mut stage = armed(60);
-    unreadable(&mut stage);
-    assert_eq!(stage.after_seconds(90), NOTHING);
-    let same = stage.get(Kind::Node, "", "node").unwrap().clone();
-    stage.put(Kind::Node, same);
-    assert_eq!(stage.settle(), BOTH);
-}
-
-#[test]
-fn a_node_that_becomes_unreadable_after_its_pod_was_told_why_holds_the_deletion() {
-    let mut stage = armed(60);
-    stage.refused = Some("delete".to_owned());
-    assert_eq!(stage.after_seconds(60), ["patch Pod n/p/status", "refused: delete Pod n/p"]);
-    stage.refused = None;
-    unreadable(&mut stage);
-    assert_eq!(stage.after_seconds(3600), NOTHING);
-    stage.remove(Kind::Pod, &key("p"));
-    assert_eq!(stage.settle(), NOTHING);
-    assert!(stage.controller.held.is_empty(), "who is gone is not remembered");
 }

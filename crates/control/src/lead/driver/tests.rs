@@ -7,6 +7,7 @@ use tokio::time::{sleep, timeout};
 
 use super::*;
 use crate::lead::fixtures::{Server, Trouble};
+use crate::names::ControllerName;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -18,8 +19,13 @@ struct Candidate {
 }
 
 fn candidate(server: &Server, name: &str) -> Candidate {
+    candidate_with(server, name, &[])
+}
+
+fn candidate_with(server: &Server, name: &str, controllers: &[ControllerName]) -> Candidate {
     let clock = Clock::manual(Timestamp::from_second(1_800_000_000).unwrap());
-    let election = LeaderElection::new(name.to_owned());
+    let election =
+        LeaderElection { controllers: controllers.to_vec(), ..LeaderElection::new(name.to_owned()) };
     let (driver, fence) = Driver::new(server.client(), election, clock.clone()).unwrap();
     let stop = CancellationToken::new();
     let task = tokio::spawn(driver.run(stop.clone()));
@@ -64,6 +70,21 @@ async fn the_first_candidate_leads_at_once_and_for_as_long_as_it_runs() {
     two.stop().await;
     assert_eq!(server.spec()["holderIdentity"], "");
     assert_eq!(server.spec()["leaseDurationSeconds"], 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_lease_tells_what_its_holder_does() {
+    let server = Server::new();
+    let told = || server.annotations()[annotation::LEADING_CONTROLLERS].clone();
+    let both = [ControllerName::NodeLifecycle, ControllerName::TaintEviction];
+    let mut one = candidate_with(&server, "one", &both);
+    one.until(true).await;
+    assert_eq!(told(), "node-lifecycle-controller,taint-eviction-controller");
+    one.stop().await;
+    let mut two = candidate_with(&server, "two", &both[..1]);
+    two.until(true).await;
+    assert_eq!(told(), "node-lifecycle-controller");
+    two.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -116,8 +137,30 @@ async fn a_candidate_takes_over_fifteen_seconds_after_the_last_renewal() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_a_proxy_says_that_has_lost_the_way_tells_nothing_of_the_lease() {
+    let server = Server::new();
+    let mut one = candidate(&server, "one");
+    one.until(true).await;
+    let two = candidate(&server, "two");
+    sleep(SECOND).await;
+    server.set(Trouble::Refuses(404));
+    server.log();
+    sleep(5 * SECOND).await;
+    let log = server.log();
+    assert!(log.contains(&"get") || log.contains(&"update"), "{log:?}");
+    assert!(!log.contains(&"create") && !log.contains(&"make namespace"), "{log:?}");
+    assert!(one.fence.holds() && !two.fence.holds());
+    server.set(Trouble::None);
+    sleep(60 * SECOND).await;
+    assert!(one.fence.holds() && !two.fence.holds(), "its holder renews it as if nothing had been");
+    assert_eq!(server.spec()["leaseTransitions"], 0);
+    two.stop().await;
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_leader_cut_off_from_the_server_stops_five_seconds_before_another_begins() {
-    for trouble in [Trouble::Silent, Trouble::Refuses(503), Trouble::Refuses(403)] {
+    for trouble in [Trouble::Silent, Trouble::Refuses(503), Trouble::Refuses(403), Trouble::Refuses(404)] {
         let (near, far) = (Server::new(), Server::new());
         let mut one = candidate(&near, "one");
         one.until(true).await;

@@ -1,0 +1,41 @@
+//! What people are told about pods, as events.
+
+use std::sync::Arc;
+
+use berth_engine::evict::policy::Keep;
+
+use crate::act::{Note, Target};
+use crate::names::ControllerName;
+use crate::world::{Object, Pod};
+
+/// What events about pods give as their reason.
+const REASON: &str = "TaintManagerEviction";
+/// What events about pods that are due and stay give as their reason.
+const HELD_REASON: &str = "EvictionHeld";
+/// The longest note of an event, in characters: what API servers take, with room to spare.
+const NOTE_CHARS_MAX: usize = 900;
+
+/// That a pod is due and stays.
+pub(super) fn held(pod: &Arc<Pod>, keep: &Keep) -> Note {
+    let mut told = note(pod, "HoldEviction", "Holding Pod");
+    told.reason = HELD_REASON;
+    told.note = format!("{}: {keep}", told.note);
+    // Events take so many characters and no more.
+    told.note = told.note.chars().take(NOTE_CHARS_MAX).collect();
+    told
+}
+
+/// That something is done about a pod.
+pub(super) fn note(pod: &Arc<Pod>, action: &'static str, what: &str) -> Note {
+    let key = &pod.identity.key;
+    Note {
+        regarding: Target::whatever_revision(&Object::Pod(Arc::clone(pod))),
+        related: None,
+        is_warning: false,
+        reason: REASON,
+        action,
+        note: format!("{what} {key}"),
+        reporter: ControllerName::TaintEviction.as_str(),
+        namespace: key.namespace.to_string(),
+    }
+}
