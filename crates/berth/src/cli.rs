@@ -10,8 +10,8 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::commands::{
-    completions, convert, crds, demo, explain, freeze, hub, install, man, plan, run as controllers,
-    uninstall, up, version, webhook,
+    completions, convert, crds, demo, drain, explain, freeze, get, hub, install, man, plan,
+    run as controllers, uninstall, up, version, webhook,
 };
 use crate::console::{Console, Outcome};
 
@@ -53,6 +53,8 @@ pub enum Command {
     Plan(plan::PlanArgs),
     /// Explain a decision: why these clusters, and why not others.
     Explain(explain::ExplainArgs),
+    /// Show how things stand, one line each: members of stateful workloads that are to be replaced.
+    Get(get::GetArgs),
     /// Print manifests in older forms of the placement kinds in their current form.
     ///
     /// Reads the earliest drafts of Placement and PlacementDecision (group placement.open-cluster-management.io) and
@@ -91,6 +93,13 @@ pub enum Command {
     Webhook(Box<webhook::WebhookArgs>),
     /// Make clusters of `berth up --demo` fail and recover.
     Demo(demo::DemoArgs),
+    /// Empty nodes, by the policies and bounds of the taint-eviction-controller.
+    ///
+    /// Cordons the nodes and puts the taint berth.dev/drain:NoExecute on them; the taint-eviction-controller of `berth run`
+    /// does the rest, and this command shows how far it has come until nobody is left that has to go. Ctrl-C ends the
+    /// watching and not the drain: the same command goes on with it, and --undo takes it back. Pods of DaemonSets, static
+    /// pods and those that have ended stay.
+    Drain(Box<drain::DrainArgs>),
     /// Stop evictions, in an emergency or for maintenance.
     ///
     /// Makes the ConfigMap berth-freeze-evictions in the namespace of the controllers. While it is there, the
@@ -106,7 +115,8 @@ pub enum Command {
     /// Print what to delete to take Berth off a Kubernetes again.
     ///
     /// Prints the names of what `berth install` with the same flags printed, in the order in which they should go. What
-    /// users made and what the controllers wrote for them stays: ManagedClusters, Placements, PlacementDecisions.
+    /// users made and what the controllers wrote for them stays: ManagedClusters, Placements, PlacementDecisions, policies.
+    /// A freeze of evictions goes, where one of those who heed it was installed.
     Uninstall(Box<uninstall::UninstallArgs>),
     /// Print the definitions (CRDs) of the placement kinds.
     Crds,
@@ -158,12 +168,14 @@ fn execute(cli: Cli, console: &mut Console<'_>) -> anyhow::Result<Outcome> {
     match cli.command {
         Command::Plan(args) => plan::run(&args, console),
         Command::Explain(args) => explain::run(&args, console),
+        Command::Get(args) => get::run(&args, console),
         Command::Convert(args) => convert::run(&args, console),
         Command::Hub(args) => hub::run(args, console),
         Command::Up(args) => up::run(*args, console),
         Command::Run(args) => controllers::run(*args, console),
         Command::Webhook(args) => webhook::run(*args, console),
         Command::Demo(args) => demo::run(args, console),
+        Command::Drain(args) => drain::run(&args, console),
         Command::Freeze(args) => freeze::freeze(args, console),
         Command::Unfreeze(args) => freeze::unfreeze(args, console),
         Command::Install(args) => install::run(*args, console),

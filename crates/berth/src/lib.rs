@@ -6,6 +6,7 @@
 //!                              |----> change   (what-ifs of a plan, as typed)
 //!                              |----> world    (the objects a plan is about, and what-ifs applied to them)
 //!                              |----> plan     (what a hub would decide, and in what it differs)
+//!                              |----> replacements (how members of stateful workloads stand)
 //!                              |----> berth-hub (the API server, run in this process)
 //!                              |----> fleet    (the controllers, run in this process) -> berth-control
 //!                              |----> install  (manifests for a Kubernetes, and whether it has them)
@@ -27,6 +28,7 @@ mod fleet;
 pub mod install;
 pub mod manifest;
 pub mod plan;
+mod replacements;
 pub mod service;
 pub mod table;
 pub mod webhook;

@@ -315,7 +315,7 @@ async fn controllers_wait_for_their_kinds_and_let_go_of_their_lease() {
         definitions.create(&PostParams::default(), &definition).await.unwrap();
     }
     let ready = run.line();
-    assert!(ready.starts_with("controllers ready: 6 of 8 on https://127.0.0.1:"), "{ready}");
+    assert!(ready.starts_with("controllers ready: 6 of 9 on https://127.0.0.1:"), "{ready}");
     assert!(ready.trim_end().ends_with("/metrics"), "{ready}");
     let leases: Api<Lease> = Api::namespaced(client, "berth-system");
     let holder =

@@ -1,6 +1,9 @@
-//! `berth explain`: why a placement has the clusters it has, and why not others; why a pod must leave its node.
+//! `berth explain`: why a placement has the clusters it has, and why not others; why a pod must leave its node; how far the
+//! replacement of a member is.
 
+mod bars;
 mod pod;
+mod replacement;
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,6 +16,7 @@ use berth_engine::select::{Complaint, compile};
 use clap::{Args, Subcommand};
 
 pub use self::pod::ExplainPodArgs;
+pub use self::replacement::ExplainReplacementArgs;
 use super::{OutputFormat, WhatIfArgs, WorldArgs};
 use crate::console::{Console, Outcome};
 use crate::manifest::{one_line, printable, write_json_document, write_yaml_document};
@@ -46,8 +50,14 @@ pub enum Subject {
     /// Explain whether a pod must leave its node, when, because of which taint, and whether evictions are frozen.
     ///
     /// Asks a server, for the pod, its node and the freeze, and judges as the taint-eviction-controller does. What only that
-    /// knows, as when it first saw a taint that does not say since when, or what its rates hold, is not told.
+    /// knows, as when it first saw a taint that does not say since when, or what its rates hold, is not told; what its breakers
+    /// and bounds hold is told of pods with an EvictionPolicy, by the status of that.
     Pod(ExplainPodArgs),
+    /// Explain why a member of a stateful workload is to be replaced, how far that is, and what holds it.
+    ///
+    /// Tells what the replacement-controller has written into the status of ReplacementPolicies and into Replacements: the
+    /// clock of each cause, what the gates say, and until when it can be called off.
+    Replacement(ExplainReplacementArgs),
 }
 
 /// Arguments of `berth explain placement`.
@@ -82,6 +92,7 @@ pub fn run(args: &ExplainArgs, console: &mut Console<'_>) -> anyhow::Result<Outc
     match &args.subject {
         Subject::Placement(args) => placement(args, console),
         Subject::Pod(args) => pod::run(args, console),
+        Subject::Replacement(args) => replacement::run(args, console),
     }
 }
 

@@ -22,7 +22,7 @@ use crate::fleet::connect::{self, Otherwise, ServerArgs};
 
 /// The longest reason: it is shown in events, whose notes have 1024 bytes with what stands around it.
 const REASON_BYTES_MAX: usize = 512;
-/// How long a controller may take to confirm a stop: it hears of it within a second, and tells when what it has begun is done.
+/// How long a controller may take to confirm a stop: it hears of it within a second, and tells so before anything else.
 const CONFIRMED_WITHIN: Duration = Duration::from_secs(5);
 /// How often it is looked for.
 const LOOK: Duration = Duration::from_millis(200);

@@ -13,7 +13,7 @@ use crate::install::{Installation, InstallationArgs, check, parts};
 /// Arguments of `berth install`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  berth install --image registry.example.com/berth:0.1.0 | kubectl apply --server-side -f -\n  berth install --controllers=placement-controller --without-webhooks --without-crds\n  berth install --check --image registry.example.com/berth:0.1.0 --context fleet"
+    after_help = "Examples:\n  berth install --image registry.example.com/berth:0.1.0 | kubectl apply --server-side -f -\n  berth install --controllers=placement-controller --without-webhooks --without-crds\n  berth install --controllers='*,taint-eviction-controller' --eviction-rate 20\n  berth install --check --image registry.example.com/berth:0.1.0 --context fleet"
 )]
 pub struct InstallArgs {
     /// What to install.
@@ -43,6 +43,15 @@ pub fn run(args: InstallArgs, console: &mut Console<'_>) -> anyhow::Result<Outco
             return Ok(Outcome::Misused);
         }
     };
+    // What is there already would be held to the standard that ours is, and Kubernetes' own pods could not start any more.
+    if !args.check && is_shared(&installation.namespace) {
+        writeln!(
+            console.err,
+            "berth: the namespace {} is Kubernetes' own, and installing restricts what may run in it; choose another one",
+            installation.namespace
+        )?;
+        return Ok(Outcome::Misused);
+    }
     if args.check {
         return on_threads(examine(&installation, &args.server, console));
     }
@@ -55,6 +64,11 @@ pub fn run(args: InstallArgs, console: &mut Console<'_>) -> anyhow::Result<Outco
     }
     args.output.write(&parts::objects(&installation)?, console)?;
     Ok(Outcome::Done)
+}
+
+/// Whether a namespace is there in every cluster, with pods of others in it.
+fn is_shared(namespace: &str) -> bool {
+    namespace == "default" || namespace.starts_with("kube-")
 }
 
 async fn examine(

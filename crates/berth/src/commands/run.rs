@@ -38,6 +38,9 @@ pub fn run(args: RunArgs, console: &mut Console<'_>) -> anyhow::Result<Outcome> 
         }
     };
     start_log(&settings.log);
+    if let Some(idle) = &settings.idle {
+        tracing::warn!("{idle}");
+    }
     on_one_thread(work(settings, console))
 }
 
@@ -65,8 +68,7 @@ async fn work(settings: Settings, console: &mut Console<'_>) -> anyhow::Result<O
         election: settings.election.map(|election| election.stand(identity.clone(), pod)),
         identity,
         home,
-        evictions: settings.evictions,
-        lifecycle: settings.lifecycle,
+        nodes: settings.nodes,
         listeners,
         inquiries: inquiries(),
     };

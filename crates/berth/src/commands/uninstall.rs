@@ -1,16 +1,21 @@
 //! `berth uninstall`: what to delete again, for `kubectl delete`.
 
-use clap::{Arg, Args};
+use berth_api::kinds;
+use berth_api::names::label::{BOUND_BY, BOUND_BY_RBAC};
+use berth_control::ControllerName;
+use berth_control::world::FREEZE;
+use clap::{Arg, Args, Command};
 
 use super::ManifestFormat;
 use crate::console::{Console, Outcome};
-use crate::install::{Extent, Installation, InstallationArgs, removal};
+use crate::fleet::nodes::NodeArgs;
+use crate::install::{Extent, Installation, InstallationArgs, heeds_freezes, removal};
 
 /// Arguments of `berth uninstall`.
 #[derive(Debug, Args)]
 #[command(
     mut_args(in_hindsight),
-    after_help = "Examples:\n  berth uninstall | kubectl delete --ignore-not-found -f -\n  berth uninstall --namespace fleet --with-namespace | kubectl delete --ignore-not-found -f -"
+    after_help = "Examples:\n  berth uninstall | kubectl delete --ignore-not-found -f -\n  berth uninstall --namespace fleet --with-namespace | kubectl delete --ignore-not-found -f -\n\nWhat was written for users stays. Bindings that followed from RBAC bind on, also when their grant goes later:\n  kubectl delete managedclustersetbindings -A -l berth.dev/bound-by=rbac"
 )]
 pub struct UninstallArgs {
     /// What was installed.
@@ -41,9 +46,23 @@ fn in_hindsight(arg: Arg) -> Arg {
         "debugger" => "It was installed with a debugger",
         // Taken so that the line of `berth install` can be given as it was, and of no consequence.
         "replicas" | "image" => return arg.hide(true),
+        id if is_of_nodes(id) => return arg.hide(true),
         _ => return arg,
     };
     arg.help(help)
+}
+
+fn is_of_nodes(id: &str) -> bool {
+    NodeArgs::augment_args(Command::new("nodes")).get_arguments().any(|arg| arg.get_id() == id)
+}
+
+/// The kinds that are ours to define, as a sentence names them.
+fn every_kind() -> String {
+    let kinds: Vec<&str> = kinds::kinds().iter().map(|info| info.kind).collect();
+    match kinds.split_last() {
+        Some((last, others)) if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+        _ => kinds.concat(),
+    }
 }
 
 /// Prints what to delete.
@@ -59,9 +78,9 @@ pub fn run(args: UninstallArgs, console: &mut Console<'_>) -> anyhow::Result<Out
     if extent.definitions {
         writeln!(
             console.err,
-            "WARNING: --with-crds deletes the definitions, and the server then deletes EVERY ManagedCluster, \
-             ManagedClusterSet, ManagedClusterSetBinding, Placement, PlacementDecision, AddOnPlacementScore and \
-             ClusterClaim of the cluster, whoever made it. There is no way back."
+            "WARNING: --with-crds deletes the definitions, and the server then deletes EVERY {} of the cluster, whoever \
+             made it. There is no way back.",
+            every_kind()
         )?;
     }
     if extent.namespace {
@@ -69,6 +88,23 @@ pub fn run(args: UninstallArgs, console: &mut Console<'_>) -> anyhow::Result<Out
             console.err,
             "WARNING: --with-namespace deletes the namespace {}, with whatever others have put into it.",
             installation.namespace
+        )?;
+    }
+    if heeds_freezes(&installation) {
+        writeln!(
+            console.err,
+            "note: a freeze of evictions goes too (ConfigMap {}/{FREEZE}), if there is one: it does not hold for an \
+             installation that follows",
+            installation.namespace
+        )?;
+    }
+    if !extent.definitions
+        && installation.controllers.enabled().any(|name| name == ControllerName::RbacBinding)
+    {
+        writeln!(
+            console.err,
+            "note: ManagedClusterSetBindings that followed from RBAC stay, and nobody removes them when their grant goes; \
+             to delete them now: kubectl delete managedclustersetbindings -A -l {BOUND_BY}={BOUND_BY_RBAC}"
         )?;
     }
     args.output.write(&removal(&installation, extent)?, console)?;

@@ -9,8 +9,7 @@ use anyhow::Context as _;
 use berth_admission::TimeAdded;
 use berth_api::ManagedCluster;
 use berth_control::lead::HOME;
-use berth_control::{ControllerList, EvictionLimits, inquiries};
-use berth_engine::node::LifecyclePolicy;
+use berth_control::{ControllerList, inquiries};
 use berth_hub::Admission;
 use clap::Args;
 use kube::Client;
@@ -23,6 +22,7 @@ use crate::admission::FleetAdmission;
 use crate::console::{Console, Outcome};
 use crate::demo::{self, Simulator};
 use crate::fleet::controllers::{Controllers, Listeners, identity};
+use crate::fleet::nodes::NodeArgs;
 use crate::fleet::settings::{Bind, ControllersArgs, DebugArgs};
 use crate::fleet::{definitions, rights};
 use crate::service::{LogArgs, Signals, start_log};
@@ -30,7 +30,7 @@ use crate::service::{LogArgs, Signals, start_log};
 /// Arguments of `berth up`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  berth up --demo\n  berth up --data ./fleet --listen 127.0.0.1:0\n  KUBECONFIG=./fleet/kubeconfig kubectl get placements -A\n  berth up --demo --in-memory --kubeconfig ./kubeconfig\n  berth up --controllers='*,-cluster-taint-controller' --metrics-bind 127.0.0.1:8080\n  berth up --demo --debug-bind 127.0.0.1:9443"
+    after_help = "Examples:\n  berth up --demo\n  berth up --data ./fleet --listen 127.0.0.1:0\n  KUBECONFIG=./fleet/kubeconfig kubectl get placements -A\n  berth up --demo --in-memory --kubeconfig ./kubeconfig\n  berth up --controllers='*,-cluster-taint-controller' --metrics-bind 127.0.0.1:8080\n  berth up --controllers='*,taint-eviction-controller' --eviction-rate 20\n  berth up --demo --debug-bind 127.0.0.1:9443"
 )]
 pub struct UpArgs {
     /// The hub.
@@ -62,13 +62,28 @@ pub struct UpArgs {
     /// How much to tell.
     #[command(flatten)]
     pub log: LogArgs,
+
+    /// What is said of nodes, last because these flags stand under headings of their own.
+    #[command(flatten)]
+    pub nodes: NodeArgs,
 }
 
 /// Runs a hub and its controllers until a signal ends them.
 pub fn run(args: UpArgs, console: &mut Console<'_>) -> anyhow::Result<Outcome> {
+    let list = args.controllers.controllers.clone().unwrap_or_default();
+    let nodes = match args.nodes.settle() {
+        Ok(nodes) => nodes,
+        Err(missing) => {
+            writeln!(console.err, "berth: {}", missing.in_flags())?;
+            return Ok(Outcome::Misused);
+        }
+    };
     start_log(&args.log);
+    if let Some(idle) = args.nodes.idle(&list) {
+        tracing::warn!("{idle}");
+    }
     on_threads(async {
-        let UpArgs { serve, controllers, allow_time_added, metrics_bind, debug, demo, .. } = args;
+        let UpArgs { serve, allow_time_added, metrics_bind, debug, demo, .. } = args;
         let mut signals = Signals::listen()?;
         let listeners = Listeners::bind(metrics_bind.unwrap_or_default(), &debug).await?;
         let inquiries = inquiries();
@@ -81,13 +96,12 @@ pub fn run(args: UpArgs, console: &mut Console<'_>) -> anyhow::Result<Outcome> {
             let controllers = Controllers {
                 client: place.hub.client_as(rights::user()),
                 server: "this hub".to_owned(),
-                list: controllers.controllers.unwrap_or_default(),
+                list,
                 // One process works on a data directory, and it has the only controllers: nobody else is there to lead.
                 election: None,
                 identity: identity(),
                 home: HOME.to_owned(),
-                evictions: EvictionLimits::default(),
-                lifecycle: LifecyclePolicy::default(),
+                nodes,
                 listeners,
                 inquiries,
             };

@@ -72,7 +72,9 @@ impl Server {
 
     /// A client for somebody who stays: it sends what it has at once, and notices when nobody is there any more.
     pub(crate) fn client(self) -> kube::Result<Client> {
-        let config = self.config;
+        let mut config = self.config;
+        // What failed is decided again here, because the world may have moved; nobody repeats it underneath.
+        config.default_retry = false;
         if config.proxy_url.is_some() {
             return Client::try_from(config);
         }

@@ -10,14 +10,12 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow};
 use berth_control::lead::{Clock, Driver, Fence, LeaderElection};
 use berth_control::serve::{Certificate, Health, Listener, Metrics, Service, router};
-use berth_control::{
-    ControllerList, ControllerName, Dialect, EvictionLimits, Inquirer, Inquiries, Options, debug,
-};
-use berth_engine::node::LifecyclePolicy;
+use berth_control::{ControllerList, ControllerName, Dialect, Inquirer, Inquiries, Options, debug};
 use kube::Client;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
+use super::nodes::NodeSettings;
 use super::settings::{Bind, DebugArgs};
 use crate::service::url_host;
 
@@ -95,10 +93,8 @@ pub(crate) struct Controllers {
     pub(crate) identity: String,
     /// The namespace of this installation.
     pub(crate) home: String,
-    /// The bounds of evictions.
-    pub(crate) evictions: EvictionLimits,
-    /// How nodes are judged.
-    pub(crate) lifecycle: LifecyclePolicy,
+    /// How nodes are judged, and how fast pods leave them.
+    pub(crate) nodes: NodeSettings,
     /// Where to tell how they are and what they see.
     pub(crate) listeners: Listeners,
     /// How others in this process ask about the fleet.
@@ -117,18 +113,7 @@ impl Controllers {
         stop: CancellationToken,
         ready: impl AsyncFnOnce(String) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
-        let Self {
-            client,
-            server,
-            list,
-            election,
-            identity,
-            home,
-            evictions,
-            lifecycle,
-            listeners,
-            inquiries,
-        } = self;
+        let Self { client, server, list, election, identity, home, nodes, listeners, inquiries } = self;
         let count = list.enabled().count();
         let line = format!(
             "controllers ready: {count} of {} on {server}{}",
@@ -158,6 +143,7 @@ impl Controllers {
         let resign = CancellationToken::new();
         let (driver, fence) = match election {
             Some(election) => {
+                let election = LeaderElection { controllers: list.enabled().collect(), ..election };
                 let (driver, fence) = Driver::new(client.clone(), election, Clock::system())?;
                 (Some(driver), fence)
             }
@@ -174,8 +160,8 @@ impl Controllers {
             identity,
             home,
             dialect,
-            evictions,
-            lifecycle,
+            evictions: nodes.evictions,
+            lifecycle: nodes.lifecycle,
             fence,
             health: health.clone(),
             metrics,
@@ -254,7 +240,7 @@ pub(crate) async fn discover(client: &Client, server: &str, definitions: WantedB
                 let trouble = trouble(&kube::Error::Api(status), server);
                 tracing::warn!("{trouble}; the controllers that need them wait, the others do not");
                 // What the least of them would keep; what they have room for is looked at again later.
-                return Dialect::STOCK;
+                return Dialect::LEAST;
             }
             Ok(dialect) => {
                 if told.is_some() {
@@ -350,7 +336,7 @@ mod tests {
 
     #[tokio::test]
     async fn controllers_that_wait_for_definitions_keep_no_others_waiting() {
-        assert_eq!(discover(&bare(), "it", WantedBy::Some).await, Dialect::STOCK);
+        assert_eq!(discover(&bare(), "it", WantedBy::Some).await, Dialect::LEAST);
         let waits = tokio::time::timeout(WAIT.0 * 2, discover(&bare(), "it", WantedBy::All)).await;
         assert!(waits.is_err(), "there is nothing to do without them");
     }

@@ -13,6 +13,7 @@ use tracing_subscriber::filter::Targets;
 
 use super::evictions::{EvictionArgs, parse_count, parse_percent, parse_rate};
 use super::node_lifecycle::{self, AllDown, LifecycleArgs};
+use super::nodes::NodeArgs;
 use super::settings::{Bind, DebugArgs, parse_controllers, parse_span, unknown_controllers};
 use crate::manifest::{Document, Problem};
 use crate::service::{LogFormat, parse_log};
@@ -64,8 +65,7 @@ pub(crate) struct FileSettings {
     pub(crate) resource_namespace: Option<String>,
     pub(crate) resource_name: Option<String>,
     pub(crate) metrics_bind: Option<Bind>,
-    pub(crate) evictions: EvictionArgs,
-    pub(crate) lifecycle: LifecycleArgs,
+    pub(crate) nodes: NodeArgs,
     pub(crate) debug: DebugArgs,
     pub(crate) log: Option<Targets>,
     pub(crate) log_format: Option<LogFormat>,
@@ -91,9 +91,7 @@ impl FileSettings {
         let election =
             top.get("leaderElection").and_then(|value| reader.mapping(value, "leaderElection", &ELECTION));
         let election = election.unwrap_or(&nothing);
-        let evictions = top.get("evictions").and_then(|value| reader.mapping(value, "evictions", &EVICTIONS));
-        let evictions = evictions.unwrap_or(&nothing);
-        let lifecycle = reader.lifecycle(top);
+        let nodes = NodeArgs { evictions: reader.evictions(top), lifecycle: reader.lifecycle(top) };
         let read = Self {
             kubeconfig: reader.text(top, "kubeconfig").map(PathBuf::from),
             context: reader.text(top, "context"),
@@ -110,14 +108,7 @@ impl FileSettings {
             retry_period: reader.parsed(election, "leaderElection.retryPeriod", parse_span),
             resource_namespace: reader.text(election, "leaderElection.resourceNamespace"),
             resource_name: reader.text(election, "leaderElection.resourceName"),
-            lifecycle,
-            evictions: EvictionArgs {
-                rate: reader.parsed(evictions, "evictions.rate", parse_rate),
-                burst: reader.parsed(evictions, "evictions.burst", parse_count),
-                zone_rate: reader.parsed(evictions, "evictions.zoneRate", parse_rate),
-                breaker_percent: reader.parsed(evictions, "evictions.breakerPercent", parse_percent),
-                breaker_least: reader.parsed(evictions, "evictions.breakerMin", parse_count),
-            },
+            nodes,
         };
         if reader.problems.is_empty() { Ok(read) } else { Err(reader.problems) }
     }
@@ -211,6 +202,21 @@ impl<'d> Reader<'d> {
             }
         }
         read
+    }
+
+    /// How fast pods leave.
+    fn evictions(&mut self, top: &'d Map<String, Value>) -> EvictionArgs {
+        const PATH: &str = "evictions";
+        let Some(fields) = top.get(PATH).and_then(|value| self.mapping(value, PATH, &EVICTIONS)) else {
+            return EvictionArgs::default();
+        };
+        EvictionArgs {
+            rate: self.parsed(fields, "evictions.rate", parse_rate),
+            burst: self.parsed(fields, "evictions.burst", parse_count),
+            zone_rate: self.parsed(fields, "evictions.zoneRate", parse_rate),
+            breaker_percent: self.parsed(fields, "evictions.breakerPercent", parse_percent),
+            breaker_least: self.parsed(fields, "evictions.breakerMin", parse_count),
+        }
     }
 
     /// How nodes are judged, by kube-controller-manager's names.
@@ -336,7 +342,7 @@ logFormat: json
             breaker_percent: Some(55),
             breaker_least: Some(4),
         };
-        assert_eq!(read.evictions, evictions);
+        assert_eq!(read.nodes.evictions, evictions);
         let lifecycle = LifecycleArgs {
             node_monitor_grace_period: Some(Duration::from_secs(20)),
             node_eviction_rate: Some(1.0),
@@ -345,7 +351,7 @@ logFormat: json
             when_all_zones_down: Some(AllDown::Hold),
             ..LifecycleArgs::default()
         };
-        assert_eq!(read.lifecycle, lifecycle);
+        assert_eq!(read.nodes.lifecycle, lifecycle);
         assert!(read.log.is_some());
         assert_eq!(read.log_format, Some(LogFormat::Json));
     }
@@ -384,6 +390,8 @@ nodeLifecycleController:
                 "c.yaml:10: colour: there is no such setting; allowed are kubeconfig, context, controllers, leaderElection, evictions, nodeLifecycleController, metricsBind, debugBind, debugCertificate, debugKey, log, logFormat",
                 "c.yaml:2: controller: there is no such setting; did you mean controllers?",
                 "c.yaml:5: leaderElection.leaderElected: there is no such setting; did you mean leaderElect?",
+                "c.yaml:12: evictions.rate: give a number of pods a second above 0, such as 10 or 0.5; `berth freeze evictions` stops them all",
+                "c.yaml:13: evictions.breakerPercent: give a whole number from 1 to 100",
                 "c.yaml:17: nodeLifecycleController.nodeEvictionRates: there is no such setting; did you mean nodeEvictionRate?",
                 "c.yaml:15: nodeLifecycleController.nodeMonitorGracePeriod: give a span greater than zero",
                 "c.yaml:16: nodeLifecycleController.unhealthyZoneThreshold: give a number from 0 to 1, such as 0.55",
@@ -393,8 +401,6 @@ nodeLifecycleController:
                 "c.yaml:9: logFormat: allowed are text and json",
                 "c.yaml:6: leaderElection.leaderElect: expected true or false",
                 "c.yaml:7: leaderElection.leaseDuration: give a span such as 15s, 1m30s or 500ms",
-                "c.yaml:12: evictions.rate: give a number of pods a second above 0, such as 10 or 0.5; `berth freeze evictions` stops them all",
-                "c.yaml:13: evictions.breakerPercent: give a whole number from 1 to 100",
             ]
         );
         assert_eq!(

@@ -14,10 +14,12 @@ pub(crate) mod definitions;
 pub(crate) mod evictions;
 pub(crate) mod file;
 pub(crate) mod node_lifecycle;
+pub(crate) mod nodes;
 pub(crate) mod observe;
 pub(crate) mod rights;
 pub(crate) mod settings;
 pub(crate) mod stakes;
+pub(crate) mod typed;
 
 /// As whom `berth up` writes what its controllers need.
 pub(crate) const MANAGER: &str = "berth";

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
-use berth_api::{KindInfo, kinds};
+use berth_api::{KindInfo, fleet_kinds};
 use kube::Client;
 use kube::api::{Api, DynamicObject, ListParams};
 use kube::core::{ApiResource, GroupVersionKind};
@@ -31,7 +31,7 @@ pub(crate) fn world(server: &ServerArgs) -> anyhow::Result<Loaded> {
         let url = server.url();
         let client = Client::try_from(server.config).with_context(|| format!("{url} cannot be talked to"))?;
         let mut loaded = Loaded::default();
-        for kind in kinds() {
+        for kind in fleet_kinds() {
             list(&client, kind, &url, &mut loaded).await?;
         }
         Ok(loaded)

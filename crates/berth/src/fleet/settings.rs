@@ -7,15 +7,14 @@ use std::time::Duration;
 
 use berth_control::lead::{ElectionError, LeaderElection, Timing};
 use berth_control::names::ControllerListError;
-use berth_control::{ControllerList, ControllerName, EvictionLimits};
-use berth_engine::node::LifecyclePolicy;
+use berth_control::{ControllerList, ControllerName};
 use clap::{Args, ValueHint};
 use jiff::SignedDuration;
 
 use super::connect::ServerArgs;
 use super::evictions::EvictionArgs;
 use super::file::FileSettings;
-use super::node_lifecycle::LifecycleArgs;
+use super::nodes::{NodeArgs, NodeSettings};
 use crate::manifest::Problem;
 use crate::service::{Address, LogArgs};
 use crate::world::near;
@@ -154,13 +153,9 @@ pub struct SettingsArgs {
     #[command(flatten)]
     pub log: LogArgs,
 
-    /// How fast, last because its flags stand under a heading of their own.
+    /// What is said of nodes, last because these flags stand under headings of their own.
     #[command(flatten)]
-    pub evictions: EvictionArgs,
-
-    /// How nodes are judged.
-    #[command(flatten)]
-    pub lifecycle: LifecycleArgs,
+    pub nodes: NodeArgs,
 }
 
 /// How to run, with nothing left open but the server's own answers.
@@ -172,8 +167,9 @@ pub(crate) struct Settings {
     pub(crate) election: Option<Election>,
     /// The namespace of this installation; none for that of the pod, or the usual one.
     pub(crate) home: Option<String>,
-    pub(crate) evictions: EvictionLimits,
-    pub(crate) lifecycle: LifecyclePolicy,
+    pub(crate) nodes: NodeSettings,
+    /// What was said and comes to nothing.
+    pub(crate) idle: Option<String>,
     pub(crate) metrics: Bind,
     pub(crate) debug: DebugArgs,
     pub(crate) log: LogArgs,
@@ -199,6 +195,7 @@ impl Election {
             renew_deadline: self.timing.renew_deadline(),
             retry_period: self.timing.retry_period(),
             identity: usual.identity,
+            controllers: usual.controllers,
         }
     }
 }
@@ -229,8 +226,9 @@ impl SettingsArgs {
                 None => Problem::of_input(message),
             }])
         };
-        let evictions = self.evictions.or(file.evictions).limits().map_err(|missing| {
-            if self.evictions == EvictionArgs::default() {
+        let said = self.nodes.or(file.nodes);
+        let nodes = said.settle().map_err(|missing| {
+            if self.nodes.evictions == EvictionArgs::default() {
                 of_file(missing.in_file().to_owned())
             } else {
                 Unsettled::Flags(missing.in_flags().to_owned())
@@ -258,16 +256,17 @@ impl SettingsArgs {
         } else {
             None
         };
+        let controllers = self.controllers.controllers.or(file.controllers).unwrap_or_default();
         Ok(Settings {
+            idle: said.idle(&controllers),
             server: ServerArgs {
                 kubeconfig: self.server.kubeconfig.or(file.kubeconfig),
                 context: self.server.context.or(file.context),
             },
-            controllers: self.controllers.controllers.or(file.controllers).unwrap_or_default(),
+            controllers,
             election,
             home,
-            evictions,
-            lifecycle: self.lifecycle.or(file.lifecycle).policy(),
+            nodes,
             metrics: self
                 .metrics_bind
                 .or(file.metrics_bind)
@@ -307,9 +306,14 @@ pub(crate) fn unknown_controllers(error: &ControllerListError) -> String {
     const ENDING: &str = "-controller";
     let ControllerListError::Unknown(unknown) = error else { return error.to_string() };
     let known = || ControllerName::ALL.into_iter().map(ControllerName::as_str);
-    let meant = unknown.names().iter().map(|name| match near(name, known()) {
-        none if none.is_empty() && !name.is_empty() => near(&format!("{name}{ENDING}"), known()),
-        some => some,
+    let meant = unknown.names().iter().map(|name| {
+        let whole = format!("{name}{ENDING}");
+        match near(name, known()) {
+            // Who leaves out the ending means that one, whatever else is near.
+            _ if known().any(|name| name == whole) => format!("; did you mean {whole}?"),
+            none if none.is_empty() && !name.is_empty() => near(&whole, known()),
+            some => some,
+        }
     });
     let mut meant: Vec<String> = meant.filter(|meant| !meant.is_empty()).collect();
     meant.dedup();
@@ -400,13 +404,16 @@ mod tests {
 
     #[test]
     fn bounds_of_evictions_come_from_flags_and_file_together() {
+        let only = |evictions| NodeArgs { evictions, ..NodeArgs::default() };
         let file = || FileSettings {
-            evictions: EvictionArgs { burst: Some(7), ..EvictionArgs::default() },
+            nodes: only(EvictionArgs { burst: Some(7), ..EvictionArgs::default() }),
             ..FileSettings::default()
         };
-        let flags = EvictionArgs { rate: Some(3.0), ..EvictionArgs::default() };
-        let settings = SettingsArgs { evictions: flags, ..SettingsArgs::default() }.over(file()).unwrap();
-        assert_eq!((settings.evictions.rate, settings.evictions.burst), (Some(3.0), Some(7)));
+        let flags = only(EvictionArgs { rate: Some(3.0), ..EvictionArgs::default() });
+        let settings = SettingsArgs { nodes: flags, ..SettingsArgs::default() }.over(file()).unwrap();
+        let bounds = settings.nodes.evictions;
+        assert_eq!((bounds.rate, bounds.burst), (Some(3.0), Some(7)));
+        assert!(settings.idle.unwrap().contains("taint-eviction-controller"), "it is off by default");
         let Unsettled::File(problems) = SettingsArgs::default().over(file()).unwrap_err() else {
             panic!("the file is at fault")
         };
@@ -414,9 +421,8 @@ mod tests {
             problems[0].to_string().contains("evictions.burst: evictions.rate is missing"),
             "{problems:?}"
         );
-        let flags = EvictionArgs { breaker_least: Some(3), ..EvictionArgs::default() };
-        let refused =
-            SettingsArgs { evictions: flags, ..SettingsArgs::default() }.over(FileSettings::default());
+        let flags = only(EvictionArgs { breaker_least: Some(3), ..EvictionArgs::default() });
+        let refused = SettingsArgs { nodes: flags, ..SettingsArgs::default() }.over(FileSettings::default());
         assert!(
             matches!(refused, Err(Unsettled::Flags(message)) if message.contains("--eviction-breaker-percent"))
         );

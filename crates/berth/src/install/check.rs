@@ -8,11 +8,10 @@ use anyhow::anyhow;
 use kube::Client;
 use serde_json::Value;
 
-use super::Installation;
-use super::compare::{Difference, brief, compare, field_of_schema};
+use super::compare::{Difference, brief, compare, contrast, field_of_schema};
 use super::guard::additions;
 use super::object::Identity;
-use super::parts;
+use super::{CONTROLLERS, Installation, parts, rbac};
 
 /// Differences of one object that are shown: whoever applies the manifests again mends them all.
 const SHOWN_MAX: usize = 20;
@@ -34,6 +33,8 @@ enum State {
     Older(Vec<Difference>),
     /// As it should be, and not at work: so many pods of so many.
     NotReady(u64, u64),
+    /// Of an installation with more controllers, and still in force.
+    LeftOver,
 }
 
 /// How an installation is.
@@ -68,7 +69,27 @@ pub(crate) async fn check(
         };
         states.push((identity, state));
     }
+    for identity in rbac::bindings_of_others(installation) {
+        match get(client, &identity.path()).await {
+            Ok(Some(found)) if binds(&found, &installation.namespace) => {
+                states.push((identity, State::LeftOver));
+            }
+            Ok(_) => {}
+            Err(error) => return Err(refused(error, server, &identity)),
+        }
+    }
     Ok(Report { server: server.to_owned(), states })
+}
+
+/// Whether a binding is about the account of the controllers in a namespace.
+fn binds(binding: &Value, namespace: &str) -> bool {
+    let account = rbac::account(CONTROLLERS);
+    let mut subjects = binding["subjects"].as_array().into_iter().flatten();
+    subjects.any(|subject| {
+        subject["kind"] == "ServiceAccount"
+            && subject["name"] == *account
+            && subject["namespace"] == *namespace
+    })
 }
 
 async fn get(client: &Client, path: &str) -> Result<Option<Value>, kube::Error> {
@@ -115,8 +136,10 @@ fn state(wanted: &Value, found: &Value) -> State {
     if wanted["kind"] == "Deployment" {
         let number = |pointer: &str| found.pointer(pointer).and_then(Value::as_u64).unwrap_or_default();
         let wanted = number("/spec/replicas");
-        // Pods of before do not count: what is ready may be the version that is being replaced.
-        let ready = number("/status/readyReplicas").min(number("/status/updatedReplicas"));
+        // Pods of before do not count: what is ready may be the version that is being replaced, all of them for all we know.
+        let updated = number("/status/updatedReplicas");
+        let before = number("/status/replicas").saturating_sub(updated);
+        let ready = number("/status/readyReplicas").saturating_sub(before).min(updated);
         let is_seen = number("/status/observedGeneration") >= number("/metadata/generation");
         if ready < wanted || !is_seen {
             return State::NotReady(if is_seen { ready } else { 0 }, wanted);
@@ -169,6 +192,14 @@ impl State {
             Self::NotReady(ready, wanted) => {
                 writeln!(out, "not ready  {identity}: {ready} of {wanted} pods are ready")
             }
+            Self::LeftOver => {
+                let name = &identity.name;
+                writeln!(
+                    out,
+                    "left over  {identity}: gives rights that these controllers do not need; \
+                     kubectl delete clusterrolebinding,clusterrole {name}"
+                )
+            }
             Self::Different(differences) => {
                 writeln!(out, "different  {identity}")?;
                 list(differences, out)
@@ -190,7 +221,7 @@ fn list(differences: &[Difference], out: &mut fmt::Formatter<'_>) -> fmt::Result
         match (wanted, found, field_of_schema(path)) {
             (Some(_), None, Some(field)) => writeln!(out, "             {field}: missing")?,
             (Some(wanted), Some(found), _) => {
-                writeln!(out, "             {path}: wanted {}, found {}", brief(wanted), brief(found))?;
+                writeln!(out, "             {path}: {}", contrast(wanted, found))?;
             }
             (Some(wanted), None, _) => {
                 writeln!(out, "             {path}: wanted {}, found nothing", brief(wanted))?;
@@ -235,6 +266,32 @@ mod tests {
         assert!(told(&wanted, &with(1, 1)).starts_with("not ready  Deployment n/d: 1 of 2 pods are ready\n"));
         assert!(told(&wanted, &with(2, 2)).starts_with("not ready  Deployment n/d: 0 of 2 pods are ready\n"));
         assert!(told(&wanted, &wanted).starts_with("not ready"));
+        let mut stuck = with(1, 1);
+        stuck["status"]["replicas"] = json!(3);
+        assert!(told(&wanted, &stuck).starts_with("not ready  Deployment n/d: 0 of 2 pods are ready\n"));
+    }
+
+    #[test]
+    fn rights_of_an_installation_with_more_controllers_are_told() {
+        let mut others = rbac::bindings_of_others(&Installation::default()).into_iter();
+        let identity = others.find(|binding| binding.name == "berth:taint-eviction-controller").unwrap();
+        assert!(others.any(|binding| binding.name == "berth:debugger"));
+        let report = Report { server: "https://hub".to_owned(), states: vec![(identity, State::LeftOver)] };
+        assert!(!report.is_well());
+        assert!(
+            report.to_string().starts_with(
+                "left over  ClusterRoleBinding berth:taint-eviction-controller: gives rights that these controllers do \
+                 not need; kubectl delete clusterrolebinding,clusterrole berth:taint-eviction-controller\n"
+            ),
+            "{report}"
+        );
+        let binding = |namespace: &str| {
+            let account = rbac::account(CONTROLLERS);
+            json!({"subjects": [{"kind": "ServiceAccount", "name": account, "namespace": namespace}]})
+        };
+        assert!(binds(&binding("fleet"), "fleet"));
+        assert!(!binds(&binding("of-others"), "fleet"), "another installation has it");
+        assert!(!binds(&json!({"subjects": [{"kind": "User", "name": "jane"}]}), "fleet"));
     }
 
     #[test]

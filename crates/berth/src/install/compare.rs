@@ -106,6 +106,46 @@ pub(super) fn field_of_schema(path: &str) -> Option<String> {
     Some(format!("{version} {}", words.join(".").replace(".[", "[")))
 }
 
+/// What is wanted beside what was found, in one line. Of lists only what one has and the other has not: they are long, and most of
+/// what is in both is the same.
+pub(super) fn contrast(wanted: &Value, found: &Value) -> String {
+    if let (Value::Array(wanted), Value::Array(found)) = (wanted, found)
+        && !wanted.is_empty()
+        && !found.is_empty()
+    {
+        let [lacks, has] = [beyond(wanted, found), beyond(found, wanted)];
+        return match (lacks.is_empty(), has.is_empty()) {
+            (true, true) => "in another order".to_owned(),
+            (false, true) => format!("lacks {}", briefly(&lacks)),
+            (true, false) => format!("has {} besides", briefly(&has)),
+            (false, false) => format!("lacks {}, has {} instead", briefly(&lacks), briefly(&has)),
+        };
+    }
+    format!("wanted {}, found {}", brief(wanted), brief(found))
+}
+
+/// The entries of one list that the other has not, or not as often.
+fn beyond<'l>(list: &'l [Value], other: &[Value]) -> Vec<&'l Value> {
+    let mut left: Vec<&Value> = other.iter().collect();
+    let mut is_there = |entry: &Value| match left.iter().position(|there| *there == entry) {
+        Some(at) => {
+            left.swap_remove(at);
+            true
+        }
+        None => false,
+    };
+    list.iter().filter(|entry| !is_there(entry)).collect()
+}
+
+fn briefly(entries: &[&Value]) -> String {
+    const SHOWN_MAX: usize = 5;
+    let mut texts: Vec<String> = entries.iter().take(SHOWN_MAX).map(|entry| brief(entry)).collect();
+    if entries.len() > SHOWN_MAX {
+        texts.push(format!("and {} more", entries.len() - SHOWN_MAX));
+    }
+    texts.join(", ")
+}
+
 /// A value in one short line.
 pub(super) fn brief(value: &Value) -> String {
     const CHARS_MAX: usize = 100;
@@ -196,6 +236,21 @@ mod tests {
         assert_eq!(field("properties.a.items.properties.b").as_deref(), Some("v1beta1 a[].b"));
         assert_eq!(field("properties.a.type"), None);
         assert_eq!(field_of_schema("spec.names.plural"), None);
+    }
+
+    #[test]
+    fn of_long_lists_only_what_differs_is_told() {
+        let many = |more: &[&str]| {
+            let list = ["--a=a-long-argument-that-many-have"; 9].into_iter().chain(more.iter().copied());
+            list.collect::<Value>()
+        };
+        assert_eq!(contrast(&many(&["--b"]), &many(&["--b", "--log=debug"])), r#"has "--log=debug" besides"#);
+        assert_eq!(contrast(&many(&["--b"]), &many(&[])), r#"lacks "--b""#);
+        assert_eq!(contrast(&many(&["--b"]), &many(&["--c"])), r#"lacks "--b", has "--c" instead"#);
+        assert_eq!(contrast(&json!(["a", "b"]), &json!(["b", "a"])), "in another order");
+        assert_eq!(contrast(&json!(["a", "a"]), &json!(["a"])), r#"lacks "a""#);
+        assert_eq!(contrast(&json!([]), &json!(["a"])), r#"wanted [], found ["a"]"#);
+        assert_eq!(contrast(&json!(1), &json!(2)), "wanted 1, found 2");
     }
 
     #[test]

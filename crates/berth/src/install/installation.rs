@@ -5,7 +5,9 @@ use berth_text::names::dns_label;
 use clap::Args;
 
 use super::Image;
+use crate::fleet::nodes::NodeArgs;
 use crate::fleet::settings::parse_controllers;
+use crate::fleet::typed::Typed;
 
 /// More replicas than anybody needs: one acts, and the others stand by.
 const REPLICAS_MAX: u16 = 100;
@@ -45,6 +47,10 @@ pub struct InstallationArgs {
     /// Let the controllers answer questions about Placements, by the Service berth-debugger.
     #[arg(long)]
     pub debugger: bool,
+
+    /// What is said of nodes, as `berth run` has it.
+    #[command(flatten)]
+    pub nodes: Typed<NodeArgs>,
 }
 
 /// What is to be installed.
@@ -59,6 +65,8 @@ pub struct Installation {
     pub(crate) image: Image,
     pub(crate) is_monitored: bool,
     pub(crate) has_debugger: bool,
+    /// Flags of `berth run` about nodes.
+    pub(crate) node_flags: Vec<String>,
 }
 
 impl TryFrom<InstallationArgs> for Installation {
@@ -71,6 +79,11 @@ impl TryFrom<InstallationArgs> for Installation {
                 "--debugger: without the placement-controller there is nothing to be asked about".to_owned()
             );
         }
+        let Typed { args: nodes, flags: node_flags } = args.nodes;
+        nodes.settle().map_err(|missing| missing.in_flags().to_owned())?;
+        if let Some(idle) = nodes.idle(&args.controllers) {
+            return Err(idle);
+        }
         Ok(Self {
             namespace: args.namespace,
             controllers: args.controllers,
@@ -80,6 +93,7 @@ impl TryFrom<InstallationArgs> for Installation {
             image: args.image.unwrap_or_default(),
             is_monitored: args.service_monitor,
             has_debugger: args.debugger,
+            node_flags,
         })
     }
 }
@@ -96,6 +110,7 @@ impl Default for Installation {
             image: Image::default(),
             is_monitored: false,
             has_debugger: false,
+            node_flags: Vec::new(),
         }
     }
 }
@@ -151,6 +166,22 @@ mod tests {
             let refusal = read(&line).unwrap_err();
             assert!(refusal.contains(told), "{line:?}: {refusal}");
         }
+    }
+
+    #[test]
+    fn what_is_said_of_nodes_is_checked_as_by_those_who_obey_it() {
+        let evictions = "--controllers=*,taint-eviction-controller";
+        for (line, told) in [
+            ([evictions, "--eviction-rate=0"], "above 0"),
+            ([evictions, "--eviction-burst=5"], "--eviction-burst goes with --eviction-rate"),
+            ([evictions, "--node-eviction-rate=1"], "node-lifecycle-controller"),
+            (["--replicas=2", "--eviction-rate=5"], "taint-eviction-controller"),
+        ] {
+            let refusal = read(&line).unwrap_err();
+            assert!(refusal.contains(told), "{line:?}: {refusal}");
+        }
+        let read = read(&[evictions, "--eviction-rate", "5"]).unwrap();
+        assert_eq!(read.node_flags, ["--eviction-rate=5"]);
     }
 
     #[test]

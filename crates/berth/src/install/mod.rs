@@ -27,7 +27,7 @@ mod workloads;
 pub(crate) use check::check;
 pub use image::Image;
 pub use installation::{Installation, InstallationArgs};
-pub(crate) use removal::{Extent, removal};
+pub(crate) use removal::{Extent, heeds_freezes, removal};
 
 /// What everything is called that is not named after a part of it.
 const NAME: &str = "berth";

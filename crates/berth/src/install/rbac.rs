@@ -5,12 +5,14 @@ use berth_control::{ControllerName, rights};
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use serde_json::{Value, json};
 
-use super::object::object;
+use super::object::{Identity, object};
 use super::{CONTROLLERS, Installation, NAME, WEBHOOK};
 use crate::webhook;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 const VERSION: &str = "rbac.authorization.k8s.io/v1";
+/// The role of whoever answers questions.
+const DEBUGGER_ROLE: &str = "berth:debugger";
 
 /// The name of the account of a component.
 pub(super) fn account(component: &str) -> String {
@@ -55,7 +57,7 @@ pub(super) fn roles(installation: &Installation) -> Vec<Value> {
     objects.extend(grant(namespace, CONTROLLERS, Some(namespace), "berth:leader-election", &election));
     if installation.has_debugger {
         let rules = rights::rules(&rights::of_debugger());
-        objects.extend(grant(namespace, CONTROLLERS, None, "berth:debugger", &rules));
+        objects.extend(grant(namespace, CONTROLLERS, None, DEBUGGER_ROLE, &rules));
     }
     if installation.has_webhooks {
         let rules = webhook::rights::cluster(webhook::usual::CONFIGURATION);
@@ -69,6 +71,21 @@ pub(super) fn roles(installation: &Installation) -> Vec<Value> {
 /// What the role of a controller is called.
 fn role_of(name: ControllerName) -> String {
     format!("berth:{name}")
+}
+
+/// What would give the account of the controllers roles that this installation does not have.
+pub(super) fn bindings_of_others(installation: &Installation) -> Vec<Identity> {
+    let is_off = |name: &ControllerName| !installation.controllers.enabled().any(|enabled| enabled == *name);
+    let roles = ControllerName::ALL.into_iter().filter(is_off).map(role_of);
+    let roles = roles.chain((!installation.has_debugger).then(|| DEBUGGER_ROLE.to_owned()));
+    roles
+        .map(|name| Identity {
+            api_version: VERSION.to_owned(),
+            kind: "ClusterRoleBinding".to_owned(),
+            namespace: String::new(),
+            name,
+        })
+        .collect()
 }
 
 /// A role, in a namespace or everywhere, and its binding to the account of a component.
@@ -133,6 +150,7 @@ mod tests {
             right.resource.contains('/')
                 && !right.resource.ends_with("/status")
                 && !right.resource.ends_with("/finalizers")
+                && !right.resource.ends_with("/eviction")
         };
         rights::of(name).iter().filter(is_virtual).count()
     }

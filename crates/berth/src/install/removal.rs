@@ -5,6 +5,8 @@
 //! that the controllers wrote stay as they are. The definitions are in it only where that was asked for, because every
 //! object of theirs goes with them.
 
+use berth_control::rights;
+use berth_control::world::FREEZE;
 use serde_json::Value;
 
 use super::Installation;
@@ -50,9 +52,29 @@ pub(crate) fn removal(installation: &Installation, extent: Extent) -> serde_json
                 }
                 .stub(),
             );
+            // After the rights: whoever still runs for a moment must not hear that it may go on.
+            if heeds_freezes(&installation) {
+                stubs.push(freeze(&installation).stub());
+            }
         }
     }
     Ok(stubs)
+}
+
+/// Whether somebody is installed to whom `berth freeze evictions` speaks.
+pub(crate) fn heeds_freezes(installation: &Installation) -> bool {
+    let is_it = |right: &rights::Right| right.names.iter().any(|name| name == FREEZE);
+    installation.controllers.enabled().any(|name| rights::of(name).iter().any(is_it))
+}
+
+/// What `berth freeze evictions` makes. It means something to the controllers alone, and the next ones are not to find it.
+fn freeze(installation: &Installation) -> Identity {
+    Identity {
+        api_version: "v1".to_owned(),
+        kind: "ConfigMap".to_owned(),
+        namespace: installation.namespace.clone(),
+        name: FREEZE.to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -80,6 +102,25 @@ mod tests {
             ]
         );
         assert_eq!(kinds[kinds.len() - 2..], ["ServiceAccount", "Lease"]);
+    }
+
+    #[test]
+    fn a_freeze_goes_after_the_rights_of_those_who_heed_it() {
+        for controller in ["taint-eviction-controller", "replacement-controller"] {
+            let installation = Installation {
+                controllers: format!("*,{controller}").parse().unwrap(),
+                ..Installation::default()
+            };
+            let stubs = removal(&installation, Extent { definitions: false, namespace: true }).unwrap();
+            let last: Vec<String> =
+                stubs[stubs.len() - 3..].iter().map(|stub| Identity::of(stub).to_string()).collect();
+            let freeze = "ConfigMap berth-system/berth-freeze-evictions";
+            assert_eq!(last, ["Lease berth-system/berth", freeze, "Namespace berth-system"], "{controller}");
+        }
+        assert!(
+            !kinds(Extent::default()).contains(&"ConfigMap".to_owned()),
+            "nobody there would have heard it"
+        );
     }
 
     #[test]

@@ -44,6 +44,7 @@ fn controllers(installation: &Installation) -> Workload<'_> {
         args.push(format!("--debug-bind=0.0.0.0:{}", debugger::PORT.1));
         ports.push(debugger::PORT);
     }
+    args.extend(installation.node_flags.iter().cloned());
     Workload { installation, component: CONTROLLERS, args, ports, memory: ("128Mi", "1Gi"), cpu: "100m" }
 }
 
@@ -165,5 +166,55 @@ impl Workload<'_> {
         }});
         let place = (Some(&*self.installation.namespace), &*self.name());
         object(("policy/v1", "PodDisruptionBudget"), place, self.component, body)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::install::webhooks::plumbing;
+
+    #[test]
+    fn whoever_asks_the_pods_finds_them_by_ports_that_they_have() {
+        let installation = Installation::default();
+        let all = workloads(&installation);
+        let of = |kind: &str, name: &str| {
+            let found = |object: &&Value| object["kind"] == kind && object["metadata"]["name"] == name;
+            all.iter().find(found).unwrap_or_else(|| panic!("no {kind} {name}"))
+        };
+        for name in ["berth-controllers", "berth-webhook"] {
+            let template = &of("Deployment", name)["spec"]["template"];
+            let container = &template["spec"]["containers"][0];
+            let metrics = json!({"name": METRICS.0, "containerPort": METRICS.1, "protocol": "TCP"});
+            assert!(container["ports"].as_array().unwrap().contains(&metrics), "{container}");
+            for probe in ["livenessProbe", "readinessProbe"] {
+                assert_eq!(container[probe]["httpGet"]["port"], METRICS.0, "{name} {probe}");
+            }
+            assert_eq!(container["securityContext"]["readOnlyRootFilesystem"], true);
+            let budget = &of("PodDisruptionBudget", name)["spec"]["selector"]["matchLabels"];
+            for (key, value) in budget.as_object().unwrap() {
+                assert_eq!(template["metadata"]["labels"][key], *value, "{name}: {key}");
+            }
+            assert_eq!(budget["app.kubernetes.io/component"], name.trim_start_matches("berth-"));
+        }
+        let template = &of("Deployment", "berth-webhook")["spec"]["template"];
+        let service = &plumbing(&installation)[0]["spec"];
+        for (key, value) in service["selector"].as_object().unwrap() {
+            assert_eq!(template["metadata"]["labels"][key], *value, "{key}");
+        }
+        assert_eq!(service["selector"]["app.kubernetes.io/component"], "webhook");
+        let container = &template["spec"]["containers"][0];
+        let target = &service["ports"][0]["targetPort"];
+        let mut ports = container["ports"].as_array().unwrap().iter();
+        let number = &ports.find(|port| port["name"] == *target).unwrap()["containerPort"];
+        assert!(container["args"].as_array().unwrap().contains(&json!(format!("--listen=0.0.0.0:{number}"))));
+    }
+
+    #[test]
+    fn what_was_said_of_nodes_is_said_to_the_controllers_and_to_nobody_else() {
+        let flags = ["--eviction-rate=5", "--node-flap-hold=1m"].map(str::to_owned).to_vec();
+        let installation = Installation { node_flags: flags.clone(), ..Installation::default() };
+        assert!(controllers(&installation).args.ends_with(&flags));
+        assert_eq!(webhook(&installation).args, webhook(&Installation::default()).args);
     }
 }

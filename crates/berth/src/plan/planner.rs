@@ -7,7 +7,7 @@ use berth_api::names::{condition, reason};
 use berth_api::{Placement, PlacementDecision};
 use berth_engine::explain::{Account, ClusterAccount, explain, table};
 use berth_engine::model::ObjectKey;
-use berth_engine::select::{Decision, Outcome, Published, publish};
+use berth_engine::select::{Decision, Details, Outcome, Published, publish};
 use berth_engine::{Delta, Model, Moment, PlacementKey};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
@@ -212,7 +212,7 @@ impl<'w> Planner<'w> {
             };
         };
         let objects: Vec<&PlacementDecision> = existing.iter().map(|item| &item.object).collect();
-        let published = publish(&self.model, &placement.object, &objects, &decision, self.now);
+        let published = publish(&self.model, &placement.object, &objects, &decision, Details::ALL, self.now);
         let mut selected: Vec<Arc<str>> =
             decision.picks.iter().map(|pick| Arc::clone(&pick.cluster)).collect();
         let mut rest = selected.iter();

@@ -13,8 +13,7 @@
 //!   down is tainted all the same;
 //! - the last steps of a deletion: an update of what is being deleted that changes neither labels nor spec.
 
-use berth_admission::Operation;
-use berth_api::names::GROUP;
+use berth_admission::{Operation, RESOURCES};
 use berth_engine::select::DETAILS_ANNOTATION;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::admissionregistration::v1::{
@@ -87,6 +86,8 @@ enum Condition {
     NotLettingGo,
     /// The rules of a Placement are about its spec, and one annotation.
     JudgedChanges,
+    /// The rules are about the spec.
+    SpecChanges,
 }
 
 impl Condition {
@@ -94,6 +95,7 @@ impl Condition {
         match self {
             Self::NotLettingGo => "not-letting-go",
             Self::JudgedChanges => "judged-changes",
+            Self::SpecChanges => "spec-changes",
         }
     }
 
@@ -109,6 +111,7 @@ impl Condition {
                 differs("spec"),
                 differs("metadata.labels")
             ),
+            Self::SpecChanges => format!("request.operation != 'UPDATE' || {}", differs("spec")),
             Self::JudgedChanges => {
                 let asked = |object: &str| {
                     let annotations = format!("{object}.metadata.annotations");
@@ -140,6 +143,18 @@ const PLACEMENTS: Scope = Scope {
     name: "placements",
     rules: &[("placements", WRITES)],
     conditions: &[Condition::JudgedChanges],
+    is_advice: false,
+};
+const POLICIES: Scope = Scope {
+    name: "evictionpolicies",
+    rules: &[("evictionpolicies", WRITES)],
+    conditions: &[Condition::SpecChanges],
+    is_advice: false,
+};
+const REPLACEMENTS: Scope = Scope {
+    name: "replacements",
+    rules: &[("replacementpolicies", WRITES), ("replacements", WRITES)],
+    conditions: &[Condition::SpecChanges],
     is_advice: false,
 };
 /// What has no rule and may still make clusters leave.
@@ -193,7 +208,9 @@ pub(crate) fn validating(registration: &Registration<'_>) -> ValidatingWebhookCo
     };
     ValidatingWebhookConfiguration {
         metadata: metadata(registration),
-        webhooks: Some([CLUSTERS, BINDINGS, PLACEMENTS, IMPACT].iter().map(webhook).collect()),
+        webhooks: Some(
+            [CLUSTERS, BINDINGS, PLACEMENTS, POLICIES, REPLACEMENTS, IMPACT].iter().map(webhook).collect(),
+        ),
     }
 }
 
@@ -240,13 +257,19 @@ fn rules(scope: &Scope) -> Vec<RuleWithOperations> {
         .to_owned()
     };
     let rule = |(resource, operations): &(&str, &[Operation])| RuleWithOperations {
-        api_groups: Some(vec![GROUP.to_owned()]),
+        api_groups: Some(vec![group_of(resource).to_owned()]),
         api_versions: Some(vec!["*".to_owned()]),
         operations: Some(operations.iter().map(word).collect()),
         resources: Some(vec![(*resource).to_owned()]),
         scope: Some("*".to_owned()),
     };
     scope.rules.iter().map(rule).collect()
+}
+
+/// The group of a resource that is asked about.
+fn group_of(resource: &str) -> &'static str {
+    let known = RESOURCES.iter().find(|(_, plural)| *plural == resource);
+    known.map(|(group, _)| *group).expect("only what has rules is asked about")
 }
 
 fn conditions(scope: &Scope, registration: &Registration<'_>) -> Vec<MatchCondition> {
@@ -291,6 +314,8 @@ mod tests {
                 ("managedclusters", "Fail", 10),
                 ("managedclustersetbindings", "Fail", 10),
                 ("placements", "Fail", 10),
+                ("evictionpolicies", "Fail", 10),
+                ("replacements", "Fail", 10),
                 ("impact", "Ignore", 2),
             ]
         );
@@ -303,8 +328,14 @@ mod tests {
     fn no_subresource_and_no_other_kind_ever_comes_here() {
         let validating = validating(&registration(SERVICE, &[]));
         for rule in validating.webhooks.iter().flatten().flat_map(|webhook| webhook.rules.iter().flatten()) {
-            assert_eq!(rule.api_groups.as_deref(), Some(&[GROUP.to_owned()][..]));
             for resource in rule.resources.iter().flatten() {
+                let ours = ["evictionpolicies", "replacementpolicies", "replacements"];
+                let group = if ours.contains(&resource.as_str()) {
+                    "berth.dev"
+                } else {
+                    "cluster.open-cluster-management.io"
+                };
+                assert_eq!(rule.api_groups.as_deref(), Some(&[group.to_owned()][..]));
                 assert!(!resource.contains('/') && !resource.contains('*'), "{resource}");
                 assert!(resource != "placementdecisions" && resource != "addonplacementscores");
             }

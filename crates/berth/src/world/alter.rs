@@ -6,7 +6,7 @@
 use std::fmt::Display;
 use std::sync::Arc;
 
-use berth_api::{KindInfo, ManagedCluster, Taint, TaintEffect, kinds};
+use berth_api::{KindInfo, ManagedCluster, Taint, TaintEffect, fleet_kinds};
 use berth_engine::model::ObjectKey;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
@@ -174,14 +174,13 @@ fn remove(world: &mut World, removal: &Removal) -> Result<(), String> {
 /// The kind a user names: by its kind, plural, singular or short name, in any case of letters.
 fn kind_named(text: &str) -> Result<&'static KindInfo, String> {
     let named = |name: &str| name.eq_ignore_ascii_case(text);
-    kinds()
-        .iter()
+    fleet_kinds()
         .find(|info| {
             [info.kind, info.plural, info.singular].into_iter().any(named)
                 || info.short_names.iter().any(|name| named(name))
         })
         .ok_or_else(|| {
-            let allowed: Vec<&str> = kinds().iter().map(|info| info.kind).collect();
+            let allowed: Vec<&str> = fleet_kinds().map(|info| info.kind).collect();
             format!("there is no kind {text:?}: allowed are {}", allowed.join(", "))
         })
 }

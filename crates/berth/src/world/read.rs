@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use berth_api::names::GROUP;
 use berth_api::schema::{ProblemKind, prepare};
-use berth_api::{KindInfo, Object as Typed, Placement, ReadError, kind_info, kinds};
+use berth_api::{KindInfo, Object as Typed, Placement, ReadError, fleet_kinds, kind_info};
 use berth_engine::select::{Complaint, compile};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
@@ -66,7 +66,8 @@ struct Reader {
 
 impl Reader {
     fn take(&mut self, object: Object) {
-        let Some(info) = kind_info(&object.api_version, &object.kind) else {
+        let known = kind_info(&object.api_version, &object.kind);
+        let Some(info) = known.filter(|info| info.group == GROUP) else {
             return self.pass_over(&object);
         };
         if info.kind == "ClusterClaim" {
@@ -150,6 +151,9 @@ impl Reader {
             }
             // Lives on the cluster; what counts here is what the cluster's status reports of it.
             Typed::ClusterClaim(_) => {}
+            Typed::EvictionPolicy(_) | Typed::ReplacementPolicy(_) | Typed::Replacement(_) => {
+                unreachable!("only kinds of the fleet are read")
+            }
         }
     }
 
@@ -173,14 +177,14 @@ impl Reader {
     }
 
     fn pass_over(&mut self, object: &Object) {
-        let known = kinds().iter().find(|info| info.group == object.group() && info.kind == object.kind);
+        let known = fleet_kinds().find(|info| info.group == object.group() && info.kind == object.kind);
         match known {
             // A version that is not served is a slip, not somebody else's object.
             Some(info) if !info.serves(&object.api_version, &object.kind) => {
                 self.reading.problems.push(object.problem("apiVersion", unserved(object, info)));
             }
             None if object.group() == GROUP && !OTHERS_KINDS.contains(&object.kind.as_str()) => {
-                let names = kinds().iter().map(|info| info.kind);
+                let names = fleet_kinds().map(|info| info.kind);
                 let message =
                     format!("there is no kind {} in group {GROUP}{}", object.kind, near(&object.kind, names));
                 self.reading.problems.push(object.problem("kind", message));
