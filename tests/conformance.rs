@@ -20,13 +20,27 @@ use std::{
 };
 
 /// One for each of those whose place we take.
-const DOCUMENTS: [&str; 2] = ["docs/conformance.md", "docs/conformance-nodes.md"];
+const DOCUMENTS: [&str; 3] =
+    ["docs/conformance.md", "docs/conformance-nodes.md", "docs/conformance-replacement.md"];
 
 /// What a claim begins with.
 const MARK: &str = "Upstream: ";
 
 /// What may stand before a test's `fn`; all but the first are scenarios' ways to run.
-const BEFORE_FN: [&str; 8] = ["async", "calm", "eviction", "fresh", "health", "lifecycle", "ours", "turn"];
+const BEFORE_FN: [&str; 12] = [
+    "async",
+    "beside",
+    "calm",
+    "eviction",
+    "fresh",
+    "health",
+    "lifecycle",
+    "managed",
+    "numbers",
+    "ours",
+    "quiet",
+    "turn",
+];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
@@ -126,7 +140,8 @@ fn claims(path: &str, source: &str) -> Result<Vec<Claim>, String> {
     // Everything in such a block is a scenario.
     let mut is_in_grounds = false;
     for line in source.lines() {
-        is_in_grounds = line.starts_with("grounds! {") || (is_in_grounds && line != "}");
+        let begins = line.starts_with("grounds! {") || line.starts_with("scenario! {");
+        is_in_grounds = begins || (is_in_grounds && line != "}");
         let line = line.trim();
         if let Some(text) = line.strip_prefix("///") {
             comment.push(' ');

@@ -2,14 +2,27 @@
 
 #![allow(clippy::unwrap_used, reason = "tests fail loudly")]
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
-use berth_bed::Bed;
+use berth_bed::{Bed, or_skip, tool};
 
 use crate::caller::{Caller, condition, documents, text};
 
 /// Where definitions are served.
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+
+/// The folder of the stock definitions: the newest that lie beside the checkout, else those that `./dev upstream` fetched.
+/// Nothing, and a word about it, where there are none.
+///
+/// # Panics
+/// When there are none although `BERTH_REQUIRE_UPSTREAM` is `1`.
+pub fn stock() -> Option<PathBuf> {
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/crds");
+    if beside.is_dir() { Some(beside) } else { or_skip(tool("ocm-definitions")) }
+}
 
 /// Applies every definition of a folder and waits until all are served.
 pub async fn install(bed: &Bed, folder: &Path) {

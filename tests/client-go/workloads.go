@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/util/retry"
 )
 
 // podOn is a pod that a scheduler has put on node, or has yet to place when node is empty.
@@ -127,8 +128,16 @@ var workloads = []check{
 		}}, metav1.CreateOptions{})
 		t.must(err, "create the budget")
 		equal(t, "share", made.Spec.MinAvailable.String(), "50%")
-		made.Status = policyv1.PodDisruptionBudgetStatus{ObservedGeneration: 1, DisruptionsAllowed: 2, CurrentHealthy: 4, DesiredHealthy: 2, ExpectedPods: 4}
-		made, err = budgets.UpdateStatus(ctx, made, metav1.UpdateOptions{})
+		// A server that keeps the status itself, as the hub does, may have written it in between.
+		err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
+			latest, err := budgets.Get(ctx, "budget", metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			latest.Status = policyv1.PodDisruptionBudgetStatus{ObservedGeneration: 1, DisruptionsAllowed: 2, CurrentHealthy: 4, DesiredHealthy: 2, ExpectedPods: 4}
+			made, err = budgets.UpdateStatus(ctx, latest, metav1.UpdateOptions{})
+			return err
+		})
 		t.must(err, "update the status")
 		equal(t, "allowed", made.Status.DisruptionsAllowed, int32(2))
 		_, err = budgets.Create(ctx, &policyv1.PodDisruptionBudget{ObjectMeta: named("both"), Spec: policyv1.PodDisruptionBudgetSpec{

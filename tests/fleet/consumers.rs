@@ -1,10 +1,10 @@
 //! PlacementDecisions as programs of others read them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::{ground::grounds, handle::Fleet, slices::LABEL};
+use crate::{cluster::Cluster, ground::grounds, handle::Fleet, slices::LABEL};
 
 /// What Argo CD's cluster decision resource generator makes of a placement: one map of parameters for each cluster.
 ///
@@ -29,11 +29,32 @@ fn generated(list: &Value) -> Vec<BTreeMap<String, String>> {
         .collect()
 }
 
+/// As OCM writes them: each decision has two fields and no third, each slice is labelled with its placement and its group.
+fn is_as_ocm_writes_it(list: &Value, placement: &str) {
+    for entry in generated(list) {
+        let fields: BTreeSet<&str> = entry.keys().map(String::as_str).collect();
+        assert_eq!(fields, BTreeSet::from(["clusterName", "reason"]), "{entry:?}");
+    }
+    for slice in list["items"].as_array().unwrap() {
+        let labels = &slice["metadata"]["labels"];
+        assert_eq!(labels[format!("{LABEL}/placement")], placement, "{slice}");
+        let index = labels[format!("{LABEL}/decision-group-index")].as_str();
+        assert!(index.is_some_and(|index| index.parse::<usize>().is_ok()), "{slice}");
+        assert!(labels[format!("{LABEL}/decision-group-name")].is_string(), "{slice}");
+    }
+}
+
 impl Fleet {
     /// The clusters that the generator would make applications for, in the order of their names.
     async fn argo(&self, placement: &str) -> Vec<String> {
-        let query = format!("placementdecisions?labelSelector={LABEL}%2Fplacement%3D{placement}");
+        self.argo_with(placement, "").await
+    }
+
+    /// The same where its selector asks for more than the placement.
+    async fn argo_with(&self, placement: &str, more: &str) -> Vec<String> {
+        let query = format!("placementdecisions?labelSelector={LABEL}%2Fplacement%3D{placement}{more}");
         let list = self.caller.get(&self.path("v1beta1", &query)).await.ok();
+        is_as_ocm_writes_it(&list, placement);
         let mut names: Vec<String> =
             generated(&list).into_iter().map(|mut entry| entry.remove("clusterName").unwrap()).collect();
         names.sort_unstable();
@@ -95,5 +116,27 @@ grounds! {
         fleet.holds("p", 5, 3).await;
         let all = fleet.names(&["blue1", "blue2", "blue3", "blue4", "blue5"]);
         assert_eq!(fleet.argo("p").await, all);
+    }
+
+    /// A group at a time, by the labels of its slices: by its number, and by its name where it has one.
+    calm async fn argo_cd_reads_one_group_by_its_labels(fleet: &Fleet) {
+        fleet.bound_set("blue").await;
+        fleet.add_many("blue", 2).await;
+        for name in ["early1", "early2"] {
+            fleet.add(Cluster::named(name).of("blue").label("stage", "canary")).await;
+        }
+        let spec = "
+            decisionStrategy: {groupStrategy: {decisionGroups: [
+              {groupName: canary, groupClusterSelector: {labelSelector: {matchLabels: {stage: canary}}}},
+            ]}}
+        ";
+        fleet.place("p", spec).await;
+        fleet.holds("p", 4, 2).await;
+        fleet.groups("p", &[("canary", 2), ("", 2)]).await;
+        let canary = fleet.names(&["early1", "early2"]);
+        let by = |label: &str, value: &str| format!("%2C{LABEL}%2Fdecision-group-{label}%3D{value}");
+        assert_eq!(fleet.argo_with("p", &by("name", "canary")).await, canary);
+        assert_eq!(fleet.argo_with("p", &by("index", "0")).await, canary);
+        assert_eq!(fleet.argo_with("p", &by("index", "1")).await, fleet.names(&["blue1", "blue2"]));
     }
 }

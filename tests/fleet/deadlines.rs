@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// How late a deadline may be met. It is met within milliseconds; a machine that compiles beside it takes more.
-const LATE: SignedDuration = SignedDuration::from_secs(2);
+pub(crate) const LATE: SignedDuration = SignedDuration::from_secs(2);
 
 fn whole_second(time: Timestamp) -> Timestamp {
     Timestamp::from_second(time.as_second()).unwrap()
@@ -25,8 +25,8 @@ grounds! {
         fleet.add(Cluster::named("c2").of("blue")).await;
         let added = whole_second(Timestamp::now());
         fleet.add(Cluster::named("c1").of("blue").taint(&taint("gone", "", "NoSelect", added))).await;
-        fleet.place("p", "{numberOfClusters: 1, tolerations: [{key: gone, operator: Exists, tolerationSeconds: 3}]}").await;
-        let deadline = added + SignedDuration::from_secs(3);
+        fleet.place("p", "{numberOfClusters: 1, tolerations: [{key: gone, operator: Exists, tolerationSeconds: 8}]}").await;
+        let deadline = added + SignedDuration::from_secs(8);
         let slices = fleet.selects("p", &["c1"]).await;
         if fleet.ground.is_ours() {
             let next = &fleet.placement("p").await["status"]["nextTransition"];
@@ -50,8 +50,8 @@ grounds! {
         let tolerant = |seconds: u32| format!("tolerations: [{{key: gone, operator: Exists, tolerationSeconds: {seconds}}}]");
         fleet.bound_set("blue").await;
         fleet.add(Cluster::named("c1").of("blue").taint(&taint("gone", "", "NoSelect", now))).await;
-        fleet.place("stays", &tolerant(3)).await;
-        fleet.place("marks", &tolerant(4)).await;
+        fleet.place("stays", &tolerant(9)).await;
+        fleet.place("marks", &tolerant(10)).await;
         fleet.edit("stays", &tolerant(600)).await;
         let before = fleet.selects("stays", &["c1"]).await;
         // By the time this one has lost the cluster, the other would have, too.
@@ -103,7 +103,7 @@ async fn ends_with_its_score(fleet: &Fleet, spec: &str, then: &[&str]) {
     fleet.bound_set("blue").await;
     fleet.add(Cluster::named("c1").of("blue")).await;
     fleet.add(Cluster::named("c2").of("blue")).await;
-    let end = whole_second(Timestamp::now()) + SignedDuration::from_secs(5);
+    let end = whole_second(Timestamp::now()) + SignedDuration::from_secs(10);
     fleet.score("c2", 90, Some(end)).await;
     fleet.place("p", spec).await;
     let slices = fleet.selects("p", &["c2"]).await;

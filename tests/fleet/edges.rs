@@ -1,13 +1,13 @@
 //! Where it gets narrow: names, numbers, haste, and neighbours in trouble.
 
-use berth_tests::caller::text;
+use berth_tests::{caller::text, waiting::until};
 use futures::future::join_all;
 use serde_json::json;
 
 use crate::{
     cluster::Cluster,
     ground::grounds,
-    handle::{Fleet, GROUP},
+    handle::{Fleet, GROUP, PATIENCE},
     slices::LABEL,
 };
 
@@ -97,37 +97,81 @@ grounds! {
     calm async fn a_placement_that_cannot_be_written_holds_up_nobody(fleet: &Fleet) {
         fleet.bound_set("blue").await;
         fleet.add_many("blue", 1).await;
-        // A namespace on its way out takes no new objects, and this one stays on its way.
-        let leaving = fleet.name("leaving");
-        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": leaving}});
-        fleet.caller.post("/api/v1/namespaces", &namespace).await.ok();
-        let placements = format!("{GROUP}/v1beta1/namespaces/{leaving}/placements");
-        let placement = |name: &str| json!({
-            "apiVersion": "cluster.open-cluster-management.io/v1beta1", "kind": "Placement",
-            "metadata": {
-                "name": name, "finalizers": ["berth.dev/hold"],
-                "annotations": {"cluster.open-cluster-management.io/experimental-scheduling-disable": "true"},
-            },
-            "spec": {},
-        });
-        for number in 0..5 {
-            fleet.caller.post(&placements, &placement(&format!("stuck{number}"))).await.ok();
-        }
-        let path = format!("/api/v1/namespaces/{leaving}");
-        fleet.caller.delete(&path).await.ok();
-        fleet.until(&path, "is on its way out", |namespace| namespace["status"]["phase"] == "Terminating").await;
-        for number in 0..5 {
-            let enabled = json!({"metadata": {"annotations": {"cluster.open-cluster-management.io/experimental-scheduling-disable": null}}});
-            fleet.caller.merge(&format!("{placements}/stuck{number}"), &enabled).await.ok();
-        }
+        let stuck = Stuck::make(fleet, 5).await;
         fleet.place("p", "{}").await;
         fleet.selects("p", &["blue1"]).await;
         fleet.add(Cluster::named("blue2").of("blue")).await;
         fleet.selects("p", &["blue1", "blue2"]).await;
-        for number in 0..5 {
-            let free = json!({"metadata": {"finalizers": null}});
-            fleet.caller.merge(&format!("{placements}/stuck{number}"), &free).await.ok();
+        stuck.free(fleet).await;
+    }
+}
+
+/// Placements in a namespace of their own in which no slice can be made: whoever tries is sent to somebody who does not
+/// answer.
+pub(crate) struct Stuck {
+    namespace: String,
+    obstacle: String,
+    count: usize,
+}
+
+impl Stuck {
+    pub(crate) async fn make(fleet: &Fleet, count: usize) -> Self {
+        let namespace = fleet.name("stuck");
+        let configurations = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
+        let stuck = Self { obstacle: format!("{configurations}/{namespace}"), namespace, count };
+        let labels = json!({"stuck": stuck.namespace});
+        let object = json!({
+            "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": stuck.namespace, "labels": labels},
+        });
+        fleet.caller.post("/api/v1/namespaces", &object).await.ok();
+        let obstacle = json!({
+            "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
+            "metadata": {"name": stuck.namespace},
+            "webhooks": [{
+                // Nobody listens on that port.
+                "name": "stuck.berth.dev", "clientConfig": {"url": "https://127.0.0.1:1/"}, "sideEffects": "None",
+                "admissionReviewVersions": ["v1"], "failurePolicy": "Fail", "timeoutSeconds": 1,
+                "rules": [{
+                    "apiGroups": [GROUP.trim_start_matches("/apis/")], "apiVersions": ["*"],
+                    "operations": ["CREATE"], "resources": ["placementdecisions"], "scope": "Namespaced",
+                }],
+                "namespaceSelector": {"matchLabels": labels},
+            }],
+        });
+        fleet.caller.post(configurations, &obstacle).await.ok();
+        let probe = json!({
+            "apiVersion": "cluster.open-cluster-management.io/v1beta1", "kind": "PlacementDecision",
+            "metadata": {"name": "probe"},
+        });
+        let slices = format!("{}?dryRun=All", stuck.path("placementdecisions"));
+        until("no slice can be made", PATIENCE, async || {
+            let answer = fleet.caller.post(&slices, &probe).await;
+            if answer.code == 500 { Ok(()) } else { Err(format!("{answer:?}")) }
+        })
+        .await;
+        for number in 0..count {
+            let placement = json!({
+                "apiVersion": "cluster.open-cluster-management.io/v1beta1", "kind": "Placement",
+                "metadata": {"name": format!("stuck{number}")}, "spec": {},
+            });
+            fleet.caller.post(&stuck.path("placements"), &placement).await.ok();
         }
-        fleet.caller.until_gone(&path).await;
+        stuck
+    }
+
+    fn path(&self, plural: &str) -> String {
+        format!("{GROUP}/v1beta1/namespaces/{}/{plural}", self.namespace)
+    }
+
+    /// Clears the way, on which they had not given up.
+    pub(crate) async fn free(self, fleet: &Fleet) {
+        let list = fleet.caller.get(&self.path("placementdecisions")).await.ok();
+        assert_eq!(list["items"], json!([]), "none could be made");
+        fleet.caller.delete(&self.obstacle).await.ok();
+        for number in 0..self.count {
+            let slice = format!("{}/stuck{number}-decision-1", self.path("placementdecisions"));
+            fleet.until(&slice, "is made", |slice| slice["metadata"]["uid"].is_string()).await;
+        }
+        fleet.caller.delete(&format!("/api/v1/namespaces/{}", self.namespace)).await.ok();
     }
 }

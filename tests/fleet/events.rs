@@ -52,19 +52,30 @@ grounds! {
         fleet.add_many("blue", 2).await;
         let over = jiff::Timestamp::now() - jiff::SignedDuration::from_mins(1);
         fleet.score("blue1", 20, Some(over)).await;
-        fleet.place("p", "
+        fleet.clusters_and_scores_are_known().await;
+        let set = fleet.name("blue");
+        fleet.place("p", &format!("
+            clusterSets: [{set}]
             numberOfClusters: 1
             prioritizerPolicy:
               mode: Exact
-              configurations: [{scoreCoordinate: {type: AddOn, addOn: {resourceName: demo, scoreName: demo}}}]
-        ").await;
+              configurations: [{{scoreCoordinate: {{type: AddOn, addOn: {{resourceName: demo, scoreName: demo}}}}}}]
+        ")).await;
         fleet.selects("p", &["blue1"]).await;
+        // With the first decision, before anything has changed.
+        let warning = fleet.warning("p").await;
+        let (namespace, name) = (&fleet.namespace, fleet.name("blue1"));
+        let wanted = format!(
+            "Decision p-decision-1 is updated with placement p in namespace {namespace}: AddOnPlacementScores {name}/demo \
+             expired in plugin AddOn"
+        );
+        assert_eq!(warning["note"], wanted);
+        assert_eq!(told(fleet, "DecisionUpdate").await, 1);
+        // And again with the next.
         fleet.score("blue2", 90, None).await;
         fleet.selects("p", &["blue2"]).await;
-        let warning = fleet.warning("p").await;
-        let note = warning["note"].as_str().unwrap();
-        assert!(note.starts_with("Decision p-decision-1 is updated with placement p in namespace"), "{note}");
-        assert!(note.contains(&fleet.name("blue1")) && note.ends_with("in plugin AddOn"), "{note}");
+        counts(fleet, "DecisionUpdate", 2).await;
+        assert!(fleet.events("p").await.iter().all(|event| (event["type"] == "Warning") == (event["reason"] == "DecisionUpdate")));
     }
 }
 

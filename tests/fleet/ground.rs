@@ -4,14 +4,13 @@
 //! programs or definitions are not on this machine is skipped, in so many words.
 
 use std::{
-    io::{self, Write as _},
     path::{Path, PathBuf},
-    sync::{Arc, Once},
+    sync::Arc,
 };
 
 use berth_bed::{Bed, BedError, Companion, Kind, Shared, or_skip};
-use berth_tests::definitions::install;
-use tokio::sync::Mutex;
+use berth_tests::definitions::{install, stock};
+use tokio::sync::{Mutex, RwLock};
 
 use crate::handle::{Fleet, GROUP};
 
@@ -63,21 +62,8 @@ impl Ground {
 
     /// The folder of definitions.
     fn definitions(self) -> Option<PathBuf> {
-        let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
-        if self.is_ours() {
-            return Some(tests.join("../deploy/crds"));
-        }
-        let stock = tests.join("../../shared/crds");
-        if !stock.is_dir() {
-            static SAID: Once = Once::new();
-            SAID.call_once(|| {
-                // Past the capture of the test runner, which hides what a passing test prints.
-                let _ =
-                    writeln!(io::stderr(), "skipped: the stock definitions are not in {}", stock.display());
-            });
-            return None;
-        }
-        Some(stock)
+        let ours = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/crds");
+        if self.is_ours() { Some(ours()) } else { stock() }
     }
 }
 
@@ -93,6 +79,8 @@ type Slot = Mutex<Option<Arc<Stand>>>;
 static CALM_STANDS: [Slot; 3] = [const { Mutex::const_new(None) }; 3];
 static HEALTH_STANDS: [Slot; 3] = [const { Mutex::const_new(None) }; 3];
 static TURNS: [Mutex<Option<Shared>>; 3] = [const { Mutex::const_new(None) }; 3];
+/// Shared by scenarios that can live with a busy machine; who measures has it alone.
+static MACHINE: RwLock<()> = RwLock::const_new(());
 
 async fn stand(slots: &'static [Slot; 3], ground: Ground, controllers: &str) -> Option<Arc<Stand>> {
     let mut slot = slots[ground as usize].lock().await;
@@ -123,6 +111,7 @@ fn beside(
     scenario: impl AsyncFnOnce(&Fleet),
 ) {
     run(async {
+        let _shared = MACHINE.read().await;
         let Some(stand) = stand(slots, ground, controllers).await else { return };
         // Ours until the end: when the scenario fails, dropping it keeps the logs.
         let bed = stand.bed.clone();
@@ -159,26 +148,41 @@ impl Turn<'_> {
 pub(crate) fn turn(ground: Ground, scenario: impl AsyncFnOnce(&mut Turn<'_>)) {
     run(async {
         let mut slot = TURNS[ground as usize].lock().await;
-        // Taken out: a bed that a scenario failed on is nobody's after it.
-        let mut bed = if let Some(bed) = slot.take() {
-            bed
-        } else {
-            let Some(bed) = ground.bed().await else { return };
-            let Some(bed) = or_skip(bed.share()) else { return };
-            bed
-        };
-        let fleet = Fleet::new(&bed, ground).await;
-        let whole = bed.get_mut().expect("nobody else has a bed that was taken out");
-        let mut turn = Turn { bed: whole, fleet };
-        scenario(&mut turn).await;
-        *slot = Some(bed);
+        let _shared = MACHINE.read().await;
+        take_turn(&mut slot, ground, scenario).await;
     });
+}
+
+/// The same with nothing else going on beside it: what it measures is held to fractions of a second.
+pub(crate) fn quiet(ground: Ground, scenario: impl AsyncFnOnce(&mut Turn<'_>)) {
+    run(async {
+        let mut slot = TURNS[ground as usize].lock().await;
+        let _alone = MACHINE.write().await;
+        take_turn(&mut slot, ground, scenario).await;
+    });
+}
+
+async fn take_turn(slot: &mut Option<Shared>, ground: Ground, scenario: impl AsyncFnOnce(&mut Turn<'_>)) {
+    // Taken out: a bed that a scenario failed on is nobody's after it.
+    let mut bed = if let Some(bed) = slot.take() {
+        bed
+    } else {
+        let Some(bed) = ground.bed().await else { return };
+        let Some(bed) = or_skip(bed.share()) else { return };
+        bed
+    };
+    let fleet = Fleet::new(&bed, ground).await;
+    let whole = bed.get_mut().expect("nobody else has a bed that was taken out");
+    let mut turn = Turn { bed: whole, fleet };
+    scenario(&mut turn).await;
+    *slot = Some(bed);
 }
 
 /// Runs a scenario on a bed that nobody has had before: what others leave behind falls due by itself, as leases do that nobody
 /// renews.
 pub(crate) fn fresh(ground: Ground, scenario: impl AsyncFnOnce(&mut Turn<'_>)) {
     run(async {
+        let _shared = MACHINE.read().await;
         let Some(mut bed) = ground.bed().await else { return };
         let fleet = Fleet::new(&bed, ground).await;
         scenario(&mut Turn { bed: &mut bed, fleet }).await;

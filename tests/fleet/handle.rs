@@ -177,6 +177,26 @@ impl Fleet {
         self.caller.merge(&format!("{path}/demo/status"), &json!({"status": status})).await.ok();
     }
 
+    /// Returns when the controllers know all clusters and scores of before. Kinds are watched apart: until then a new placement may
+    /// be decided without them, and once more with them.
+    pub(crate) async fn clusters_and_scores_are_known(&self) {
+        self.bound_set("known").await;
+        self.add_many("known", 2).await;
+        self.score("known2", 90, None).await;
+        let spec = format!(
+            "
+            clusterSets: [{}]
+            numberOfClusters: 1
+            prioritizerPolicy:
+              mode: Exact
+              configurations: [{{scoreCoordinate: {{type: AddOn, addOn: {{resourceName: demo, scoreName: demo}}}}}}]
+            ",
+            self.name("known")
+        );
+        self.place("known", &spec).await;
+        self.selects("known", &["known2"]).await;
+    }
+
     // Placements.
 
     /// Makes a placement with that spec in YAML.

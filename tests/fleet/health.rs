@@ -167,8 +167,35 @@ grounds! {
         fleet.carries("c1", &[UNREACHABLE]).await;
     }
 
+    /// A cluster whose object was lost is as well as its agent says once it is back, whatever its lease has been through.
     /// Upstream: integration/registration/managedcluster_lease_test.go "managed cluster available condition should be
     /// recovered after the cluster is restored".
+    health async fn a_cluster_that_is_restored_recovers(fleet: &Fleet) {
+        fleet.home("c1").await;
+        fleet.add(Cluster::named("c1").accepted(1).available("True")).await;
+        fleet.until(&fleet.lease_path("c1"), "is there to renew", |lease| lease["spec"]["renewTime"].is_string()).await;
+        fleet.is_unknown("c1").await;
+        fleet.carries("c1", &[UNREACHABLE]).await;
+        fleet.remove("c1").await;
+        fleet.caller.until_gone(&fleet.cluster_path("c1")).await;
+
+        // Out of a backup, which has no status: nobody has heard of it yet.
+        fleet.add(Cluster::named("c1").accepted(60)).await;
+        fleet.carries("c1", &[UNREACHABLE]).await;
+        fleet.until(&fleet.lease_path("c1"), "is there to renew", |lease| lease["spec"]["renewTime"].is_string()).await;
+        fleet.renew("c1", Timestamp::now()).await;
+        fleet.agent_says("c1", "True").await;
+        fleet.carries("c1", &[]).await;
+        // A cluster that is judged after it: the silence of before is not held against it.
+        fleet.home("c2").await;
+        fleet.add(Cluster::named("c2").accepted(1).available("True")).await;
+        fleet.is_unknown("c2").await;
+        let restored = fleet.caller.get(&fleet.cluster_path("c1")).await.ok();
+        assert_eq!(condition(&restored, AVAILABLE)["status"], "True", "{restored}");
+        fleet.carries("c1", &[]).await;
+    }
+
+    /// Nobody waits for an agent that was not let in; and a lease that is lost is made anew, and counts as renewed then.
     health async fn a_cluster_that_the_hub_never_let_in_has_no_lease(fleet: &Fleet) {
         fleet.home("stranger").await;
         fleet.home("guest").await;
@@ -176,7 +203,6 @@ grounds! {
         fleet.add(Cluster::named("guest").accepted(60).available("True")).await;
         fleet.until(&fleet.lease_path("guest"), "is there", |lease| lease["spec"].is_object()).await;
         assert_eq!(fleet.caller.get(&fleet.lease_path("stranger")).await.code, 404);
-        // A cluster restored without its lease gets another, and counts as heard of from then on.
         fleet.caller.delete(&fleet.lease_path("guest")).await.ok();
         fleet.until(&fleet.lease_path("guest"), "is made anew", |lease| lease["spec"]["renewTime"].is_string()).await;
         let guest = fleet.caller.get(&fleet.cluster_path("guest")).await.ok();

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::{
     cluster::{Cluster, taint},
-    ground::{CALM, Turn, grounds},
+    ground::{CALM, Ground, Turn, grounds, quiet},
     handle::{Fleet, PATIENCE},
     metrics::Metrics,
     passage::Passage,
@@ -19,8 +19,19 @@ use crate::{
     witness::{Witness, named_kubeconfig},
 };
 
-/// How long others wait for a leader that is silent, in seconds; the usual fifteen would only be more of the same.
+/// How long others wait for a leader that is silent, in seconds; the usual fifteen would only be more of the same, and one
+/// scenario shows it.
 const LEASE_SECONDS: u64 = 4;
+
+/// The flags for it.
+const SHORT: [&str; 3] = [
+    "--leader-elect-lease-duration=4s",
+    "--leader-elect-renew-deadline=2s",
+    "--leader-elect-retry-period=500ms",
+];
+
+/// How long others wait where no flag says it, in seconds.
+const USUAL_LEASE_SECONDS: u64 = 15;
 
 /// Room for a busy machine, beyond the lease and one attempt.
 const SLACK_SECONDS: u64 = 4;
@@ -40,23 +51,14 @@ struct Replicas {
 impl Replicas {
     /// Starts both, the first of which leads.
     async fn start(turn: &Turn<'_>) -> Option<Self> {
-        Self::start_by(turn, turn.bed.kubeconfig()).await
+        Self::start_by(turn, turn.bed.kubeconfig(), &SHORT).await
     }
 
-    /// The same where the first goes another way to the API server.
-    async fn start_by(turn: &Turn<'_>, kubeconfig: &Path) -> Option<Self> {
+    /// The same where the first goes another way to the API server, and time is what these flags say.
+    async fn start_by(turn: &Turn<'_>, kubeconfig: &Path, timing: &[&str]) -> Option<Self> {
         let namespace = format!("--leader-elect-resource-namespace={}", turn.fleet.namespace);
-        let duration = format!("--leader-elect-lease-duration={LEASE_SECONDS}s");
-        let flags = [
-            "--leader-elect=true",
-            &duration,
-            "--leader-elect-renew-deadline=2s",
-            "--leader-elect-retry-period=500ms",
-            &namespace,
-            "--leader-elect-resource-name=fleet",
-            "--metrics-bind=127.0.0.1:0",
-            CALM,
-        ];
+        let mut flags = vec!["--leader-elect=true", "--leader-elect-resource-name=fleet", &namespace];
+        flags.extend(["--metrics-bind=127.0.0.1:0", CALM].iter().chain(timing));
         let witness = Witness::call(&turn.fleet).await;
         let start = async |name: &'static str, kubeconfig: &Path| {
             let kubeconfig = named_kubeconfig(turn.bed, kubeconfig, name, &["system:masters"]);
@@ -200,7 +202,7 @@ grounds! {
     /// arrives too late to matter.
     turn async fn a_leader_that_is_cut_off_stops_before_another_begins(turn: &mut Turn<'_>) {
         let passage = Passage::open(turn.bed).await;
-        let Some(replicas) = Replicas::start_by(turn, passage.kubeconfig()).await else { return };
+        let Some(replicas) = Replicas::start_by(turn, passage.kubeconfig(), &SHORT).await else { return };
         let fleet = &turn.fleet;
         stage(fleet).await;
         let before = written(fleet, &replicas.leader).await;
@@ -274,4 +276,33 @@ grounds! {
         assert_eq!(replicas.terms(fleet), [FIRST, SECOND, FIRST]);
         replicas.end(fleet).await;
     }
+}
+
+/// Where no flag says otherwise, fifteen seconds after the leader's death another acts.
+#[test]
+fn by_default_a_killed_leader_is_followed_within_fifteen_seconds() {
+    quiet(Ground::Kubernetes, async |turn: &mut Turn<'_>| {
+        let usual = turn.bed.kubeconfig();
+        let Some(mut replicas) = Replicas::start_by(turn, usual, &[]).await else { return };
+        let fleet = &turn.fleet;
+        stage(fleet).await;
+        let first = holder(fleet, &replicas.lease).await;
+        assert_eq!(first["leaseDurationSeconds"], USUAL_LEASE_SECONDS);
+        let mut selected = follow(fleet).await;
+        replicas.leader.kill();
+        let begun = Instant::now();
+        shun(fleet, "c1").await;
+        assert_eq!(selected().await, [fleet.name("c2")]);
+        let took = begun.elapsed();
+        // The rest of a term that was renewed two seconds before, or less.
+        assert!(
+            took.as_secs() >= USUAL_LEASE_SECONDS - SLACK_SECONDS,
+            "the lease was not respected: {took:?}"
+        );
+        // A standby is there at the moment at which the term ends; the rest is deciding and two writes.
+        assert!(took.as_secs() <= USUAL_LEASE_SECONDS, "took over after {took:?}");
+        fleet.selects("p", &["c2"]).await;
+        assert_eq!(replicas.terms(fleet), [FIRST, SECOND]);
+        replicas.end(fleet).await;
+    });
 }

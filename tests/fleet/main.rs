@@ -7,11 +7,12 @@
 //!
 //! Each scenario is told once and runs on three grounds: the hub and a kube-apiserver with our definitions, and a
 //! kube-apiserver with the stock ones. It works in a namespace of its own, names what is not in a namespace after it, and
-//! waits for conditions, never for time. Four ways to run:
+//! waits for conditions, never for time. Five ways to run:
 //! - `calm`: beside others, on one bed and one `berth run` without the controllers of cluster health.
 //! - `health`: beside others, on a bed where those run too.
 //! - `turn`: alone on a bed, with controllers of its own that it may kill, pause and start again.
-//! - `fresh`: the same on a bed that nobody had before.
+//! - `quiet`: the same while no other scenario runs, for those that measure.
+//! - `fresh`: as `turn`, on a bed that nobody had before.
 //!
 //! Scenarios that also stand in Open Cluster Management's suites say under which name; `docs/conformance.md` has them all.
 
@@ -34,6 +35,7 @@ mod bindings;
 mod consumers;
 mod deadlines;
 mod debugger;
+mod details;
 mod edges;
 mod events;
 mod examples;
@@ -45,6 +47,7 @@ mod live;
 mod misconfigured;
 mod others;
 mod outage;
+mod performed;
 mod placements;
 mod predicates;
 mod prioritizers;

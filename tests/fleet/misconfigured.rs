@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use berth_engine::select::{DETAILS_ANNOTATION, Mistake, compile};
 use serde_json::{Value, json};
 
-use crate::{ground::grounds, handle::Fleet, slices::Slices};
+use crate::{cluster::Cluster, ground::grounds, handle::Fleet, slices::Slices};
 
 /// An edit that makes nonsense of a placement.
 struct Nonsense {
@@ -193,8 +193,16 @@ fn all_nonsense() -> Vec<Nonsense> {
 
 /// Kinds that nothing live can be edited into: a name stays what it is.
 const OF_A_NEW_PLACEMENT: &[Mistake] = &[Mistake::Name];
-/// Kinds that are found when clusters are asked, and not in the object: the engine's tests show them.
+/// Kinds that are found when clusters are asked, and not in the object: a scenario of its own shows them.
 const OF_A_FLEET: &[Mistake] = &[Mistake::PredicateCost];
+
+/// Clusters of whom [`dear_expression`] is too much to ask: each answers for 600,000 units, and all may for 20,000,000.
+const DEAR_FROM: usize = 40;
+
+/// True, and within the limit of one cluster.
+fn dear_expression() -> String {
+    format!("!'{}'.contains('{}')", "y".repeat(8_000), "x".repeat(7_500))
+}
 
 /// The table above is whole, and each of its rows is what it says.
 #[test]
@@ -239,6 +247,7 @@ grounds! {
         fleet.add_many("blue", 3).await;
         fleet.place("p", "numberOfClusters: 2").await;
         let before = fleet.holds("p", 2, 1).await;
+        let sentinel = fleet.sentinel().await;
         let sound = fleet.placement("p").await["spec"].clone();
         let mut understood = 0;
         for Nonsense { what, patch, message, .. } in all_nonsense() {
@@ -254,9 +263,12 @@ grounds! {
             assert!(said["message"].as_str().unwrap().starts_with(message), "{what}: {said}");
             let satisfied = fleet.says("p", "PlacementSatisfied", "False", "NotAllDecisionsScheduled").await;
             assert!(satisfied["message"].as_str().unwrap().contains("kept"), "{what}: {satisfied}");
+            // A cluster that comes and goes does not matter while nobody knows what is wanted.
+            fleet.add(Cluster::named("visitor").of("blue")).await;
+            sentinel.passes().await;
             is_untouched(fleet, &before).await;
-            // Clusters that come and go do not matter while nobody knows what is wanted.
             fleet.groups("p", &[("", 2)]).await;
+            fleet.remove("visitor").await;
 
             let mut repaired = fleet.placement("p").await;
             repaired["spec"] = sound.clone();
@@ -271,16 +283,47 @@ grounds! {
 
     /// While a placement cannot be understood, clusters it has no right to any more still leave.
     calm async fn a_cluster_that_is_no_longer_granted_leaves_all_the_same(fleet: &Fleet) {
-        fleet.bound_set("blue").await;
-        fleet.add_many("blue", 3).await;
+        for set in ["blue", "red"] {
+            fleet.bound_set(set).await;
+            fleet.add_many(set, 2).await;
+        }
         fleet.place("p", "{}").await;
-        fleet.holds("p", 3, 1).await;
+        fleet.selects("p", &["blue1", "blue2", "red1", "red2"]).await;
         fleet.edit("p", "tolerations: [{key: a, operator: Exists, value: b}]").await;
         fleet.says("p", "PlacementMisconfigured", "True", "Misconfigured").await;
-        fleet.holds("p", 3, 1).await;
+        fleet.holds("p", 4, 1).await;
+        // The grant of a set goes, then a cluster of the other, and then the other grant.
+        fleet.caller.delete(&fleet.binding_path("red")).await.ok();
+        fleet.selects("p", &["blue1", "blue2"]).await;
         fleet.remove("blue2").await;
-        fleet.selects("p", &["blue1", "blue3"]).await;
+        fleet.selects("p", &["blue1"]).await;
+        fleet.caller.delete(&fleet.binding_path("blue")).await.ok();
+        fleet.selects("p", &[]).await;
         fleet.says("p", "PlacementMisconfigured", "True", "Misconfigured").await;
+    }
+
+    /// An expression that costs too much over the whole fleet is misconfigured as well, though no single cluster finds it
+    /// dear: the decision is kept until it is asked of fewer.
+    calm async fn an_expression_that_costs_too_much_changes_nothing(fleet: &Fleet) {
+        fleet.bound_set("blue").await;
+        fleet.add_many("blue", DEAR_FROM).await;
+        fleet.place("p", "numberOfClusters: 2").await;
+        let before = fleet.holds("p", 2, 1).await;
+        // Labels are looked at first: the clusters of others are not asked.
+        let dear = json!({
+            "labelSelector": {"matchLabels": {"fleet": fleet.namespace}},
+            "celSelector": {"celExpressions": [dear_expression()]},
+        });
+        let patch = json!({"spec": {"predicates": [{"requiredClusterSelector": dear}]}});
+        fleet.caller.merge(&fleet.placement_path("p"), &patch).await.ok();
+        let said = fleet.says("p", "PlacementMisconfigured", "True", "Misconfigured").await;
+        assert!(said["message"].as_str().unwrap().starts_with("Predicate:"), "{said}");
+        let satisfied = fleet.says("p", "PlacementSatisfied", "False", "NotAllDecisionsScheduled").await;
+        assert!(satisfied["message"].as_str().unwrap().contains("kept"), "{satisfied}");
+        is_untouched(fleet, &before).await;
+        fleet.edit("p", "predicates: null").await;
+        fleet.is_satisfied("p").await;
+        is_untouched(fleet, &before).await;
     }
 
     /// A set whose selector cannot be understood freezes the placements that use it, and nobody else's.
@@ -290,7 +333,7 @@ grounds! {
         fleet.bind("blue").await;
         fleet.bound_set("red").await;
         for name in ["c1", "c2"] {
-            fleet.add(crate::cluster::Cluster::named(name).label("color", &fleet.namespace)).await;
+            fleet.add(Cluster::named(name).label("color", &fleet.namespace)).await;
         }
         fleet.add_many("red", 1).await;
         fleet.place("p", &format!("clusterSets: [{}]", fleet.name("blue"))).await;
@@ -308,7 +351,7 @@ grounds! {
         let said = fleet.says("p", "PlacementSatisfied", "False", "NotAllDecisionsScheduled").await;
         assert!(said["message"].as_str().unwrap().contains(&fleet.name("blue")), "{said}");
         is_untouched(fleet, &before).await;
-        fleet.add(crate::cluster::Cluster::named("red2").of("red")).await;
+        fleet.add(Cluster::named("red2").of("red")).await;
         fleet.selects("other", &["red1", "red2"]).await;
         is_untouched(fleet, &before).await;
         let mended = json!({"spec": {"clusterSelector": {"labelSelector": {

@@ -101,6 +101,18 @@ grounds! {
         fleet.selects("p", &["c1", "c3"]).await;
     }
 
+    /// What a cluster's agent reports of its means is enough to move a placement: nothing else has changed.
+    /// Upstream: triggers "ManagedCluster".
+    calm async fn means_that_change_move_a_placement(fleet: &Fleet) {
+        three_of_means(fleet).await;
+        fleet.place("p", &policy("Exact", &[("ResourceAllocatableCPU", 1)])).await;
+        fleet.selects("p", &["c1", "c3"]).await;
+        fleet.report("c3", &json!({"allocatable": {"cpu": "1"}})).await;
+        fleet.selects("p", &["c1", "c2"]).await;
+        fleet.report("c3", &json!({"allocatable": {"cpu": "8"}})).await;
+        fleet.selects("p", &["c1", "c3"]).await;
+    }
+
     /// Upstream: integration/placement/prioritizer_test.go "Should schedule successfully based on AddOnPlacementScore".
     calm async fn scores_decide(fleet: &Fleet) {
         fleet.bound_set("blue").await;

@@ -1,7 +1,12 @@
 //! Writes that the server refuses: they are tried again, told of only when done, and nothing else is tried in vain.
 
+use std::time::Duration;
+
 use berth_bed::Companion;
-use berth_tests::{caller::condition, waiting::until};
+use berth_tests::{
+    caller::condition,
+    waiting::{eventually, until},
+};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
@@ -67,7 +72,7 @@ grounds! {
     /// Neither a placement that cannot be understood nor one with a score that is out of date is decided again before
     /// something changes.
     /// Upstream: defects "5".
-    turn async fn what_nothing_changes_for_is_not_decided_again(turn: &mut Turn<'_>) {
+    fresh async fn what_nothing_changes_for_is_not_decided_again(turn: &mut Turn<'_>) {
         let Some(controllers) = berth_bed::or_skip(turn.run("vain", QUIET).await) else { return };
         let fleet = &turn.fleet;
         fleet.bound_set("blue").await;
@@ -85,16 +90,21 @@ grounds! {
             fleet.says(&format!("wrong{number}"), "PlacementMisconfigured", "True", "Misconfigured").await;
             fleet.selects(&format!("late{number}"), &["c1"]).await;
         }
+        // Whoever is tried again and again never comes to rest.
+        let at_rest = async || {
+            let before = decided(&controllers).await;
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            (decided(&controllers).await == before).then_some(before)
+        };
+        let before = eventually("no more decisions", at_rest).await;
         // Time passes until this one loses its cluster: enough for many attempts, were there any.
         let added = Timestamp::now();
         fleet.add(Cluster::named("clock").of("blue").label("clock", "yes").taint(&taint("gone", "", "NoSelect", added))).await;
         fleet.place("clock", "
             predicates: [{requiredClusterSelector: {labelSelector: {matchLabels: {clock: 'yes'}}}}]
-            tolerations: [{key: gone, operator: Exists, tolerationSeconds: 4}]
+            tolerations: [{key: gone, operator: Exists, tolerationSeconds: 10}]
         ").await;
         fleet.selects("clock", &["clock"]).await;
-        fleet.sentinel().await.passes().await;
-        let before = decided(&controllers).await;
         fleet.selects("clock", &[]).await;
         let decisions = decided(&controllers).await - before;
         // Ten that are tried again and again would make it a hundred.

@@ -120,7 +120,7 @@ async fn crowd(fleet: &Fleet, count: usize) {
 }
 
 /// Stops or kills the controllers and starts them again, three times: nothing is written.
-async fn restarts_write_nothing(fleet: &Fleet, controllers: &mut Companion, placements: usize) {
+pub(crate) async fn restarts_write_nothing(fleet: &Fleet, controllers: &mut Companion, placements: usize) {
     let mut before = versions(fleet).await;
     for is_clean in [true, false, true] {
         if is_clean {
@@ -154,7 +154,7 @@ async fn revision(fleet: &Fleet) -> String {
     text(&list, "/metadata/resourceVersion").to_owned()
 }
 
-async fn placements_there(fleet: &Fleet) -> usize {
+pub(crate) async fn placements_there(fleet: &Fleet) -> usize {
     let placements = fleet.caller.get(&format!("{GROUP}/v1beta1/placements")).await.ok();
     placements["items"].as_array().unwrap().len()
 }
@@ -175,7 +175,8 @@ grounds! {
         restarts_write_nothing(fleet, &mut controllers, placements).await;
     }
 
-    /// The same with a thousand placements over a thousand clusters on the hub, and fewer elsewhere.
+    /// The same with a thousand placements over a thousand clusters on the hub, and fewer elsewhere: on
+    /// Kubernetes the stage `restart` of `./dev bench peers` counts the writes among a thousand.
     turn async fn an_unchanged_fleet_of_a_thousand_is_not_written(turn: &mut Turn<'_>) {
         let count = if turn.fleet.ground == Ground::Hub { 1000 } else { 150 };
         let Some(mut controllers) = berth_bed::or_skip(turn.run("thousand", QUIET).await) else { return };

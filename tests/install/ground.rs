@@ -95,6 +95,10 @@ impl Ground {
         let printed = self.print(&[&["install"], flags].concat());
         self.kubectl(&["apply", "--server-side", "--validate=strict", "-f", "-"], &printed);
         self.served().await;
+        for kind in ["evictionpolicies", "replacementpolicies", "replacements"] {
+            let path = format!("{POLICIES}/{kind}?limit=1");
+            self.caller.until(&path, "is served", |list| list["items"].is_array()).await;
+        }
         berth_tests::caller::documents(&printed)
     }
 
@@ -139,6 +143,8 @@ impl Ground {
 }
 
 pub(crate) const GROUP: &str = "/apis/cluster.open-cluster-management.io";
+/// Where policies are.
+pub(crate) const POLICIES: &str = "/apis/berth.dev/v1alpha1";
 
 /// The folder of the project.
 pub(crate) fn project() -> &'static Path {

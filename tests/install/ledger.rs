@@ -28,7 +28,11 @@ impl fmt::Display for Asked {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Ledger(BTreeSet<Asked>);
+pub(crate) struct Ledger {
+    asked: BTreeSet<Asked>,
+    /// What somebody else wanted to know whether they may, as if they had asked for it.
+    reviewed: BTreeSet<Asked>,
+}
 
 impl Ledger {
     /// Reads the log as far as it was written.
@@ -39,26 +43,41 @@ impl Ledger {
     pub(crate) fn of_text(text: &str) -> Self {
         // The last line may be under way.
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-        Self(whole.lines().filter_map(|line| asked(&serde_json::from_str(line).unwrap())).collect())
+        let events: Vec<Value> = whole.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        Self {
+            asked: events.iter().filter_map(asked).collect(),
+            reviewed: events.iter().filter_map(reviewed).collect(),
+        }
     }
 
     /// What somebody asked for.
     pub(crate) fn of<'a>(&'a self, user: &'a str) -> impl Iterator<Item = &'a Asked> {
-        self.0.iter().filter(move |asked| asked.user == user)
+        self.asked.iter().filter(move |asked| asked.user == user)
     }
+
+    /// What was asked about somebody: whether they may, wherever the answer is a rule's to give.
+    pub(crate) fn about<'a>(&'a self, user: &'a str) -> impl Iterator<Item = &'a Asked> {
+        self.reviewed.iter().filter(move |asked| asked.user == user)
+    }
+}
+
+fn text(value: &Value, name: &str) -> String {
+    value[name].as_str().unwrap_or_default().to_owned()
+}
+
+/// A resource with its subresource.
+fn whole(part: &str, resource: String) -> String {
+    if part.is_empty() { resource } else { format!("{resource}/{part}") }
 }
 
 /// Requests for paths (discovery, schemas, health) are open to everybody and not about resources.
 fn asked(event: &Value) -> Option<Asked> {
     let reference = event.get("objectRef")?;
-    let text = |value: &Value, name: &str| value[name].as_str().unwrap_or_default().to_owned();
-    let part = text(reference, "subresource");
-    let resource = text(reference, "resource");
     Some(Asked {
         user: text(&event["user"], "username"),
         verb: text(event, "verb"),
         group: text(reference, "apiGroup"),
-        resource: if part.is_empty() { resource } else { format!("{resource}/{part}") },
+        resource: whole(&text(reference, "subresource"), text(reference, "resource")),
         namespace: text(reference, "namespace"),
         name: text(reference, "name"),
         code: event["responseStatus"]["code"].as_u64().unwrap_or_default(),
@@ -66,5 +85,22 @@ fn asked(event: &Value) -> Option<Asked> {
             .as_str()
             .unwrap_or_default()
             .to_owned(),
+    })
+}
+
+/// What a SubjectAccessReview is about, as it was sent.
+fn reviewed(event: &Value) -> Option<Asked> {
+    let reviewed = (event["objectRef"]["resource"] == "subjectaccessreviews")
+        .then(|| &event["requestObject"]["spec"])?;
+    let attributes = reviewed.get("resourceAttributes")?;
+    Some(Asked {
+        user: text(reviewed, "user"),
+        verb: text(attributes, "verb"),
+        group: text(attributes, "group"),
+        resource: whole(&text(attributes, "subresource"), text(attributes, "resource")),
+        namespace: text(attributes, "namespace"),
+        name: text(attributes, "name"),
+        code: event["responseStatus"]["code"].as_u64().unwrap_or_default(),
+        credential: String::new(),
     })
 }

@@ -5,6 +5,7 @@ use std::{collections::BTreeSet, fs, path::Path, process::Output};
 
 use berth_tests::{
     caller::{condition, documents, text},
+    definitions::stock,
     waiting::{PATIENCE, until},
 };
 use serde_json::{Value, json};
@@ -14,6 +15,7 @@ use crate::{
     pod::Pod,
     proof::none_refused,
     rules::granted,
+    team::{PLACEMENTS, POLICY_PATHS, as_list, contents, fleet, granted_by_rbac, policies, unbound},
 };
 
 /// What a check told, and with which exit code.
@@ -66,43 +68,23 @@ fn older() -> Vec<Value> {
     all
 }
 
-/// The stock definitions, where they are.
-fn stock() -> Option<Vec<Value>> {
-    let folder = project().join("../shared/crds");
-    let mut all = Vec::new();
-    for entry in fs::read_dir(folder).ok()? {
-        all.extend(documents(&fs::read_to_string(entry.ok()?.path()).unwrap()));
-    }
-    Some(all)
-}
-
-fn as_list(objects: &[Value]) -> String {
-    json!({"apiVersion": "v1", "kind": "List", "items": objects}).to_string()
-}
-
-/// What a team has before anything is upgraded.
-async fn fleet(ground: &Ground) {
-    ground.namespace("team").await;
-    let spec = json!({"clusterSelector": {"selectorType": "ExclusiveClusterSetLabel"}});
-    ground.make("v1beta2", None, "ManagedClusterSet", "blue", spec).await;
-    ground
-        .make("v1beta2", Some("team"), "ManagedClusterSetBinding", "blue", json!({"clusterSet": "blue"}))
-        .await;
-    ground.make("v1", None, "ManagedCluster", "c1", json!({"hubAcceptsClient": true})).await;
-    let label = json!({"metadata": {"labels": {"cluster.open-cluster-management.io/clusterset": "blue"}}});
-    ground.caller.merge(&format!("{GROUP}/v1/managedclusters/c1"), &label).await.ok();
-    ground.make("v1beta1", Some("team"), "Placement", "web", json!({"numberOfClusters": 1})).await;
-}
-
-const CALM: &str = "*,-cluster-lease-controller,-cluster-taint-controller";
+/// Everything but those who would miss an agent.
+const CALM: &str =
+    "*,-cluster-lease-controller,-cluster-taint-controller,taint-eviction-controller,replacement-controller";
+const FREEZE: &str = "/api/v1/namespaces/berth-system/configmaps/berth-freeze-evictions";
 
 /// From definitions of before to nothing but what users made.
 async fn life(ground: &Ground, before: &[Value]) {
     ground.kubectl(&["apply", "-f", "-"], &as_list(before));
     ground.served().await;
     fleet(ground).await;
+    let has_policies = before.iter().any(|definition| definition["spec"]["group"] == "berth.dev");
+    if has_policies {
+        policies(ground).await;
+    }
     let placement = format!("{GROUP}/v1beta1/namespaces/team/placements/web");
     let uid = ground.caller.get(&placement).await.ok()["metadata"]["uid"].clone();
+    let left = contents(ground, has_policies).await;
 
     let flags = ["--controllers", CALM];
     let install = [&["install"], &flags[..]].concat();
@@ -129,9 +111,9 @@ async fn life(ground: &Ground, before: &[Value]) {
         &ground.print(&[&install[..], &["-o", "json"]].concat()),
     );
     assert_eq!(
-        ground.caller.get(&placement).await.ok()["metadata"]["uid"],
-        uid,
-        "objects outlive an upgrade"
+        contents(ground, has_policies).await,
+        left,
+        "objects outlive an upgrade, with all that is in them"
     );
 
     let (code, lines) = told(&ground.berth(&check));
@@ -157,6 +139,14 @@ async fn life(ground: &Ground, before: &[Value]) {
     };
     webhook.serve(ground, "berth-webhook", 443).await;
     admitted(ground, "early").await;
+    granted_by_rbac(ground).await;
+    if !has_policies {
+        policies(ground).await;
+    }
+    for path in POLICY_PATHS {
+        let is_accepted = |policy: &Value| condition(policy, "Accepted")["status"] == "True";
+        ground.caller.until(path, "is accepted", is_accepted).await;
+    }
     // A field that the definitions of before did not have.
     let anti = json!({"spec": {"antiAffinity": {"topologyKey": "region", "topologyKeyType": "Label"}}});
     let edited = ground.caller.merge(&placement, &anti).await.ok();
@@ -169,9 +159,15 @@ async fn life(ground: &Ground, before: &[Value]) {
     // Whom to trust is the webhook's to say, and applying leaves it alone. The Service has another address.
     webhook.serve(ground, "berth-webhook", 443).await;
     admitted(ground, "after").await;
+    // Whether somebody has confirmed it in time is told by the exit code; the stop stands either way.
+    ground.berth(&["freeze", "evictions", "--reason", "until Berth is gone"]);
+    assert_eq!(ground.caller.get(FREEZE).await.code, 200);
+    // As it is uninstalled in earnest, where pods are asked to end only when their Deployments are gone.
+    gone(ground, &flags, &objects).await;
     controllers.process.stop().await.unwrap();
     webhook.process.stop().await.unwrap();
-    gone(ground, &flags, &objects).await;
+    nothing_kept(ground).await;
+    unbound(ground, &flags).await;
     assert_eq!(ground.caller.get(&placement).await.ok()["metadata"]["uid"], uid);
 }
 
@@ -180,8 +176,6 @@ fn deployment<'a>(objects: &'a [Value], name: &str) -> &'a Value {
     let is_it = |object: &&Value| object["kind"] == "Deployment" && object["metadata"]["name"] == name;
     objects.iter().find(is_it).unwrap()
 }
-
-const PLACEMENTS: &str = "/apis/cluster.open-cluster-management.io/v1beta1/namespaces/team/placements";
 
 fn placement(name: &str, spec: &Value) -> Value {
     json!({
@@ -229,18 +223,24 @@ async fn broken(ground: &Ground, check: &[&str], printed: &str, objects: &[Value
         &["set", "image", "-n", "berth-system", "deployment/berth-controllers", "berth=elsewhere"],
         "",
     );
+    // As an installation with one controller more leaves it behind.
+    let left = "berth:cluster-lease-controller";
+    let account = "--serviceaccount=berth-system:berth";
+    ground.kubectl(&["create", "clusterrolebinding", left, "--clusterrole=view", account], "");
     let (code, lines) = told(&ground.berth(check));
     assert_eq!(code, Some(1));
     for wanted in [
         "missing    ClusterRoleBinding berth:placement-controller\n",
-        "different  ClusterRole berth:rbac-binding-controller\n             rules: wanted [",
+        "left over  ClusterRoleBinding berth:cluster-lease-controller: gives rights that these controllers do not need",
+        "different  ClusterRole berth:rbac-binding-controller\n             rules: lacks {",
         "different  Deployment berth-system/berth-controllers\n             spec.replicas: wanted 2, found 1\n",
         "             spec.template.spec.containers[berth].image: wanted \"berth:",
         ", found \"elsewhere\"\n",
     ] {
         assert!(lines.contains(wanted), "{wanted:?} is not in: {lines}");
     }
-    assert!(lines.contains("\n3 of "), "{lines}");
+    assert!(lines.contains("\n4 of "), "{lines}");
+    ground.kubectl(&["delete", "clusterrolebinding", left], "");
     ground.kubectl(&["apply", "--server-side", "--force-conflicts", "-f", "-"], printed);
     all_ready(ground, objects).await;
     let (code, lines) = told(&ground.berth(check));
@@ -300,26 +300,33 @@ async fn gone(ground: &Ground, flags: &[&str], objects: &[Value]) {
         assert_eq!(code, if stays { 200 } else { 404 }, "{}", path_of(object));
     }
     assert_eq!(ours(ground), ["namespace/berth-system"], "of whatever kind");
-    // Nothing of ours is left in the namespace either: no lease, no secret.
+    nothing_kept(ground).await;
+    assert_eq!(ground.caller.get(FREEZE).await.code, 404, "whoever comes next evicts");
     for kind in [
-        "/apis/coordination.k8s.io/v1/namespaces/berth-system/leases",
-        "/api/v1/namespaces/berth-system/secrets",
+        "cluster.open-cluster-management.io/v1/managedclusters",
+        "cluster.open-cluster-management.io/v1beta2/managedclustersets",
+        "cluster.open-cluster-management.io/v1beta1/placements",
+        "cluster.open-cluster-management.io/v1beta1/placementdecisions",
+        "berth.dev/v1alpha1/evictionpolicies",
+        "berth.dev/v1alpha1/replacementpolicies",
     ] {
-        assert_eq!(ground.caller.get(kind).await.ok()["items"], json!([]), "{kind}");
-    }
-    for kind in [
-        "v1/managedclusters",
-        "v1beta2/managedclustersets",
-        "v1beta1/placements",
-        "v1beta1/placementdecisions",
-    ] {
-        let list = ground.caller.get(&format!("{GROUP}/{kind}")).await.ok();
+        let list = ground.caller.get(&format!("/apis/{kind}")).await.ok();
         let items = list["items"].as_array().unwrap();
         assert!(!items.is_empty(), "{kind} are users' and stay");
         for item in items {
             assert!(item["metadata"]["finalizers"].is_null(), "{item}");
             assert!(item["metadata"]["deletionTimestamp"].is_null(), "{item}");
         }
+    }
+}
+
+/// Nothing of ours is in the namespace: no lease, no secret. Who still runs makes none anew.
+async fn nothing_kept(ground: &Ground) {
+    for kind in [
+        "/apis/coordination.k8s.io/v1/namespaces/berth-system/leases",
+        "/api/v1/namespaces/berth-system/secrets",
+    ] {
+        assert_eq!(ground.caller.get(kind).await.ok()["items"], json!([]), "{kind}");
     }
 }
 
@@ -336,11 +343,9 @@ fn an_installation_goes_over_our_older_definitions_and_goes_away_again() {
 
 #[test]
 fn an_installation_goes_over_the_stock_definitions_and_goes_away_again() {
-    let Some(stock) = stock() else {
-        use std::io::Write as _;
-        let _ = writeln!(std::io::stderr(), "skipped: the stock definitions are not beside this checkout");
-        return;
-    };
+    let Some(folder) = stock() else { return };
+    let files = fs::read_dir(folder).unwrap().map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap());
+    let stock: Vec<Value> = files.flat_map(|text| documents(&text)).collect();
     run(async {
         let Some(ground) = Ground::new().await else { return };
         life(&ground, &stock).await;
@@ -374,6 +379,11 @@ async fn kustomize(ground: &Ground) {
     let deploy = project().join("deploy");
     ground.kubectl(&["apply", "--server-side", "--force-conflicts", "-k", path(&deploy)], "");
     let objects = documents(&ground.print(&["install"]));
+    let (guide, count) = (
+        fs::read_to_string(project().join("docs/install.md")).unwrap(),
+        format!("of {} objects", objects.len()),
+    );
+    assert!(guide.contains(&count), "docs/install.md has another number in its example: {count}");
     all_ready(ground, &objects).await;
     let (code, lines) = told(&ground.berth(&["install", "--check"]));
     assert_eq!(code, Some(0), "{lines}");

@@ -12,12 +12,29 @@
 
 #![allow(clippy::unwrap_used, reason = "scenarios fail loudly")]
 
+#[allow(dead_code, reason = "shared with the scenarios about replacements, which need more of it")]
+#[path = "../replacements/chronicle.rs"]
+mod chronicle;
 mod debugger;
 mod ground;
+mod guard;
+#[allow(dead_code, reason = "shared with the scenarios about replacements, which need more of it")]
+#[path = "../replacements/hands.rs"]
+mod hands;
 mod ledger;
 mod life;
+mod members;
 mod network;
 mod pod;
 mod proof;
 mod rules;
+#[allow(dead_code, reason = "shared with the scenarios about replacements, which need more of it")]
+#[path = "../replacements/scene.rs"]
+mod scene;
+#[allow(dead_code, reason = "shared with the scenarios about replacements, which need more of it")]
+#[path = "../replacements/set.rs"]
+mod set;
+#[path = "../replacements/sets.rs"]
+mod sets;
+mod team;
 mod webhook;

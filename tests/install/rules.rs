@@ -86,15 +86,18 @@ pub(crate) fn granted(objects: &[Value], account: &str) -> BTreeSet<Granted> {
     granted
 }
 
-/// What a user was refused, and what it asked for without a rule that covers it.
+/// What a user was refused, and what it asked for, or somebody about it, without a rule that covers it.
 pub(crate) fn refused(granted: &BTreeSet<Granted>, ledger: &Ledger, user: &str) -> Vec<String> {
     let is_covered = |asked: &Asked| granted.iter().any(|rule| rule.covers(asked));
-    ledger.of(user).filter(|asked| asked.code == 403 || !is_covered(asked)).map(ToString::to_string).collect()
+    let all = ledger.of(user).chain(ledger.about(user));
+    all.filter(|asked| asked.code == 403 || !is_covered(asked)).map(ToString::to_string).collect()
 }
 
-/// The rules that no request used.
+/// The rules that no request used, and that nobody asked about.
 pub(crate) fn unused(granted: &BTreeSet<Granted>, ledger: &Ledger, user: &str) -> Vec<Granted> {
-    let is_used = |rule: &Granted| ledger.of(user).any(|asked| asked.code < 300 && rule.covers(asked));
+    let is_used = |rule: &Granted| {
+        ledger.of(user).chain(ledger.about(user)).any(|asked| asked.code < 300 && rule.covers(asked))
+    };
     granted.iter().filter(|rule| !is_used(rule)).cloned().collect()
 }
 
@@ -106,17 +109,28 @@ fn a_right_too_many_and_a_right_too_few_are_told() {
     let role = json!({"kind": "ClusterRole", "metadata": {"name": "r"}, "rules": [
         {"apiGroups": ["g"], "resources": ["as", "bs/status"], "verbs": ["list", "patch"]},
         {"apiGroups": ["g"], "resources": ["leases"], "resourceNames": ["one"], "verbs": ["get"]},
+        {"apiGroups": ["g"], "resources": ["as/bind", "as/join"], "verbs": ["create"]},
     ]});
     let binding = json!({
         "kind": "ClusterRoleBinding", "metadata": {"name": "r"},
         "roleRef": {"kind": "ClusterRole", "name": "r"}, "subjects": [{"name": "account"}],
     });
     let rules = granted(&[role, binding], "account");
-    assert_eq!(rules.len(), 5);
+    assert_eq!(rules.len(), 7);
     let line = |verb: &str, resource: &str, part: &str, name: &str, code: u64| {
         let event = json!({
             "verb": verb, "user": {"username": "me"}, "responseStatus": {"code": code},
             "objectRef": {"apiGroup": "g", "resource": resource, "subresource": part, "name": name},
+        });
+        format!("{event}\n")
+    };
+    let review = |user: &str, part: &str| {
+        let event = json!({
+            "verb": "create", "user": {"username": "hook"}, "responseStatus": {"code": 201},
+            "objectRef": {"apiGroup": "authorization.k8s.io", "resource": "subjectaccessreviews"},
+            "requestObject": {"spec": {"user": user, "resourceAttributes": {
+                "verb": "create", "group": "g", "resource": "as", "subresource": part, "name": "a",
+            }}},
         });
         format!("{event}\n")
     };
@@ -127,13 +141,25 @@ fn a_right_too_many_and_a_right_too_few_are_told() {
         line("delete", "as", "", "a", 200),
         // Refused although there is a rule: by admission.
         line("patch", "as", "", "a", 403),
+        // Somebody wants to know of me, and of another.
+        review("me", "bind"),
+        review("me", "leave"),
+        review("another", "join"),
     ];
     let ledger = Ledger::of_text(&log.concat());
     let told = |rules: Vec<Granted>| rules.iter().map(ToString::to_string).collect::<Vec<_>>();
-    assert_eq!(told(unused(&rules, &ledger, "me")), ["patch g/as", "list g/bs/status", "get g/leases one"]);
+    assert_eq!(
+        told(unused(&rules, &ledger, "me")),
+        ["patch g/as", "create g/as/join", "list g/bs/status", "get g/leases one"]
+    );
     assert_eq!(
         refused(&rules, &ledger, "me"),
-        ["delete g/as /a by me: 200", "get g/leases /two by me: 403", "patch g/as /a by me: 403"]
+        [
+            "delete g/as /a by me: 200",
+            "get g/leases /two by me: 403",
+            "patch g/as /a by me: 403",
+            "create g/as/leave /a by me: 201"
+        ]
     );
-    assert_eq!(unused(&rules, &ledger, "another").len(), 5);
+    assert_eq!(unused(&rules, &ledger, "another").len(), 6);
 }

@@ -19,6 +19,7 @@ grounds! {
     ///
     /// Upstream: tainteviction/taint_eviction_test.go "TestUpdatePod: lengthening toleration shouldn't work".
     /// Upstream: node-defects "2".
+    /// Upstream: not-upstream "tolerationSeconds changed up/down/0 while armed".
     eviction async fn tolerations_that_change_move_the_moment(scene: &Scene) {
         scene.node("n").await;
         let pod = |name: &str, given: i64| Pod::named(name).on("n").tolerating([seconds("a", given)]);
@@ -44,6 +45,7 @@ grounds! {
     /// A further taint with a shorter window shortens the time, by ours; upstream goes on with the one it began with.
     ///
     /// Upstream: node-defects "2".
+    /// Upstream: not-upstream "taint added with shorter window".
     eviction async fn a_further_taint_with_a_shorter_window_shortens_the_time(scene: &Scene) {
         scene.node("n").await;
         scene.pod(Pod::named("p").on("n").tolerating([seconds("a", LONG), seconds("b", 2)])).await;
@@ -78,6 +80,7 @@ grounds! {
     /// A pod that comes back under its name on another node is another pod: what the first had coming is not its business.
     ///
     /// Upstream: node-defects "6".
+    /// Upstream: not-upstream "same-name StatefulSet recreation on other node".
     eviction async fn a_successor_of_the_same_name_is_left_alone(scene: &Scene) {
         scene.node("n").await;
         scene.node("haven").await;
@@ -98,6 +101,8 @@ grounds! {
 
     /// A taint whose time lies ahead counts from when it was seen, and one from before the node from when the node came: a
     /// clock that is wrong neither keeps a pod for ever nor costs it its time. Upstream reads no time at all.
+    ///
+    /// Upstream: not-upstream "clock skew on timeAdded (future/very old/absent)".
     eviction async fn a_time_that_cannot_be_true_counts_for_little(scene: &Scene) {
         for node in ["ahead", "behind", "absent"] {
             scene.node(node).await;
@@ -142,6 +147,7 @@ grounds! {
     /// comes after it counts from there. Upstream writes nothing.
     ///
     /// Upstream: node-defects "1".
+    /// Upstream: not-upstream "kubectl-added taint without timeAdded".
     eviction async fn a_taint_without_a_time_is_given_one(scene: &Scene) {
         scene.node("n").await;
         scene.pod(Pod::named("p").on("n").tolerating([seconds("a", LONG)])).await;

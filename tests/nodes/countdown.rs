@@ -98,6 +98,7 @@ grounds! {
     /// begins anew: that much too late it is.
     ///
     /// Upstream: node-defects "1".
+    /// Upstream: not-upstream "restart mid-countdown keeps deadline".
     turn async fn a_restart_keeps_the_moment(turn: &mut Turn<'_>) {
         const GIVEN: i64 = 6;
         let Some(mut controllers) = turn.run("restarted", Duty::Eviction, &[]).await else { return };
@@ -126,7 +127,7 @@ grounds! {
     }
 
     /// What fell due while nobody was there is done when somebody is.
-    turn async fn what_fell_due_meanwhile_is_done_at_once(turn: &mut Turn<'_>) {
+    quiet async fn what_fell_due_meanwhile_is_done_at_once(turn: &mut Turn<'_>) {
         let Some(mut controllers) = turn.run("absent", Duty::Eviction, &[]).await else { return };
         let scene = &turn.scene;
         acts(scene).await;
@@ -158,6 +159,7 @@ grounds! {
     /// never again.
     ///
     /// Upstream: node-defects "3".
+    /// Upstream: not-upstream "delete denied by webhook then allowed".
     eviction async fn a_deletion_that_is_refused_is_asked_for_again(scene: &Scene) {
         let objector = Objector::call(scene).await;
         scene.node("n").await;
@@ -183,8 +185,9 @@ grounds! {
     /// A pod whose time is up while there is no API server leaves when there is one, by ours. Upstream forgets it.
     ///
     /// Upstream: node-defects "3".
+    /// Upstream: not-upstream "apiserver down at fire time".
     turn async fn an_outage_at_the_moment_loses_nothing(turn: &mut Turn<'_>) {
-        const GIVEN: i64 = 3;
+        const GIVEN: i64 = 8;
         let Some(mut controllers) = turn.run("outage", Duty::Eviction, &[]).await else { return };
         let scene = &turn.scene;
         acts(scene).await;

@@ -4,14 +4,12 @@
 //! skipped, in so many words.
 
 use std::{
-    env,
     path::Path,
     sync::{Arc, Mutex as Lock},
-    thread::{self, JoinHandle},
 };
 
 use berth_bed::{Bed, BedError, Companion, Kind, Shared, or_skip, tool};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, RwLock};
 
 use crate::{
     kubelet::Kubelet,
@@ -34,6 +32,8 @@ pub(crate) enum Contestant {
 pub(crate) enum Duty {
     /// Pods leave nodes with NoExecute taints.
     Eviction,
+    /// That, where tolerations may compare numbers.
+    Numbers,
     /// That, and nodes are tainted by how they do.
     Lifecycle,
     /// Something else: neither of these.
@@ -49,6 +49,9 @@ pub(crate) const BRISK: &[&str] = &[
     "--secondary-node-eviction-rate=0.1",
     "--large-cluster-size-threshold=5",
 ];
+
+/// What Kubernetes' own servers have to be told before tolerations may compare numbers. The hub has no such thing.
+const NUMBERS: &str = "--feature-gates=TaintTolerationComparisonOperators=true";
 
 /// What kube-controller-manager is told besides: one of it, serving nobody, and not slower than its API server.
 const UPSTREAM_ALONE: &[&str] =
@@ -66,10 +69,11 @@ impl Contestant {
         self != Self::Upstream
     }
 
-    async fn bed(self) -> Option<Bed> {
+    async fn bed(self, duty: Duty) -> Option<Bed> {
+        let flags: &[&str] = if duty == Duty::Numbers { &[NUMBERS] } else { &[] };
         or_skip(match self.kind() {
             Kind::Hub => Bed::hub().await,
-            Kind::Kubernetes => Bed::kubernetes().without_fsync().await,
+            Kind::Kubernetes => Bed::kubernetes().without_fsync().api_server(flags).await,
         })
     }
 
@@ -77,11 +81,11 @@ impl Contestant {
     fn controllers(self, duty: Duty) -> &'static str {
         match (self, duty) {
             // Alone it finds no pods: the index it looks them up in is made by others, as by the one for DaemonSets.
-            (Self::Upstream, Duty::Eviction) => {
+            (Self::Upstream, Duty::Eviction | Duty::Numbers) => {
                 "--controllers=taint-eviction-controller,daemonset-controller"
             }
             (Self::Upstream, Duty::Neither) => "--controllers=daemonset-controller",
-            (_, Duty::Eviction) => "--controllers=taint-eviction-controller",
+            (_, Duty::Eviction | Duty::Numbers) => "--controllers=taint-eviction-controller",
             (_, Duty::Neither) => "--controllers=*",
             (_, Duty::Lifecycle) => "--controllers=node-lifecycle-controller,taint-eviction-controller",
         }
@@ -131,15 +135,22 @@ type Slot = Mutex<Option<Arc<Stand>>>;
 
 /// One for each contestant. Held while it starts, so that those who want it meanwhile wait for it.
 static EVICTION: [Slot; 3] = [const { Mutex::const_new(None) }; 3];
+static NUMERATE: [Slot; 3] = [const { Mutex::const_new(None) }; 3];
 static LIFECYCLE: [Slot; 3] = [const { Mutex::const_new(None) }; 3];
 /// Those that nobody has just now, for each kind of bed.
 static TURNS: [Lock<Vec<Shared>>; 2] = [const { Lock::new(Vec::new()) }; 2];
+/// Shared by scenarios that can live with a busy machine; who measures has it alone.
+static MACHINE: RwLock<()> = RwLock::const_new(());
 
 async fn stand(slots: &'static [Slot; 3], contestant: Contestant, duty: Duty) -> Option<Arc<Stand>> {
     let mut slot = slots[contestant as usize].lock().await;
     if slot.is_none() {
-        let bed = contestant.bed().await?;
-        let flags = if duty == Duty::Lifecycle { BRISK } else { &[] };
+        let bed = contestant.bed(duty).await?;
+        let flags: &[&str] = match duty {
+            Duty::Lifecycle => BRISK,
+            Duty::Numbers if !contestant.is_ours() => &[NUMBERS],
+            _ => &[],
+        };
         let controllers = contestant.start(&bed, bed.kubeconfig(), "controllers", duty, flags).await?;
         let anchor = match duty {
             Duty::Lifecycle => {
@@ -159,6 +170,11 @@ pub(crate) fn eviction(contestant: Contestant, scenario: impl AsyncFnOnce(&Scene
     beside(&EVICTION, contestant, Duty::Eviction, scenario);
 }
 
+/// The same where tolerations may compare numbers.
+pub(crate) fn numbers(contestant: Contestant, scenario: impl AsyncFnOnce(&Scene)) {
+    beside(&NUMERATE, contestant, Duty::Numbers, scenario);
+}
+
 /// Runs a scenario beside others, where nodes are judged as well.
 pub(crate) fn lifecycle(contestant: Contestant, scenario: impl AsyncFnOnce(&Scene)) {
     beside(&LIFECYCLE, contestant, Duty::Lifecycle, scenario);
@@ -166,6 +182,7 @@ pub(crate) fn lifecycle(contestant: Contestant, scenario: impl AsyncFnOnce(&Scen
 
 fn beside(slots: &'static [Slot; 3], contestant: Contestant, duty: Duty, scenario: impl AsyncFnOnce(&Scene)) {
     run(async {
+        let _shared = MACHINE.read().await;
         let Some(stand) = stand(slots, contestant, duty).await else { return };
         // Ours until the end: when the scenario fails, dropping it keeps the logs.
         let bed = stand.bed.clone();
@@ -198,69 +215,42 @@ impl Turn<'_> {
 /// Runs a scenario alone on a bed, after those that had it before.
 pub(crate) fn turn(contestant: Contestant, scenario: impl AsyncFnOnce(&mut Turn<'_>)) {
     run(async {
-        let free = &TURNS[usize::from(contestant.kind() == Kind::Hub)];
-        let taken = free.lock().unwrap().pop();
-        // Taken out: a bed that a scenario failed on is nobody's after it.
-        let mut bed = if let Some(bed) = taken {
-            bed
-        } else {
-            let Some(bed) = contestant.bed().await else { return };
-            let Some(bed) = or_skip(bed.share()) else { return };
-            bed
-        };
-        let scene = Scene::new(&bed, contestant).await;
-        let whole = bed.get_mut().expect("nobody else has a bed that was taken out");
-        let mut turn = Turn { bed: whole, scene };
-        scenario(&mut turn).await;
-        // The next one's controllers would find what is left of this one.
-        turn.scene.clear().await;
-        free.lock().unwrap().push(bed);
+        let _shared = MACHINE.read().await;
+        take_turn(contestant, scenario).await;
     });
+}
+
+/// The same with nothing else going on beside it: what it measures is held to fractions of a second.
+pub(crate) fn quiet(contestant: Contestant, scenario: impl AsyncFnOnce(&mut Turn<'_>)) {
+    run(async {
+        let _alone = MACHINE.write().await;
+        take_turn(contestant, scenario).await;
+    });
+}
+
+async fn take_turn(contestant: Contestant, scenario: impl AsyncFnOnce(&mut Turn<'_>)) {
+    let free = &TURNS[usize::from(contestant.kind() == Kind::Hub)];
+    let taken = free.lock().unwrap().pop();
+    // Taken out: a bed that a scenario failed on is nobody's after it.
+    let mut bed = if let Some(bed) = taken {
+        bed
+    } else {
+        let Some(bed) = contestant.bed(Duty::Neither).await else { return };
+        let Some(bed) = or_skip(bed.share()) else { return };
+        bed
+    };
+    let scene = Scene::new(&bed, contestant).await;
+    let whole = bed.get_mut().expect("nobody else has a bed that was taken out");
+    let mut turn = Turn { bed: whole, scene };
+    scenario(&mut turn).await;
+    // The next one's controllers would find what is left of this one.
+    turn.scene.clear().await;
+    free.lock().unwrap().push(bed);
 }
 
 fn run(scenario: impl Future<Output = ()>) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     runtime.unwrap().block_on(scenario);
-}
-
-/// One scenario's runs against all who are held against it. Scenarios wait for time far more than for the machine, and a test
-/// runner starts no more tests than there are processors; so the first that is asked for starts the others as well, and each
-/// tells of its own.
-pub(crate) struct Heat(Lock<Option<Vec<Run>>>);
-
-/// A run that has begun, and against whom.
-type Run = (Contestant, JoinHandle<()>);
-
-impl Heat {
-    pub(crate) const fn new() -> Self {
-        Self(Lock::new(None))
-    }
-
-    /// Runs the scenario against a contestant, or waits for the run that has begun.
-    pub(crate) fn run(&self, contestant: Contestant, all: &[Contestant], scenario: fn(Contestant)) {
-        // Whoever asks for one by name wants no other.
-        if env::args().skip(1).any(|argument| argument.contains("by_")) {
-            return scenario(contestant);
-        }
-        let begin = || all.iter().map(|one| (*one, begin(*one, scenario))).collect();
-        let mut runs = self.0.lock().unwrap();
-        let runs_begun: &mut Vec<_> = runs.get_or_insert_with(begin);
-        let own =
-            runs_begun.iter().position(|(one, _)| *one == contestant).expect("a test for each contestant");
-        let (_, handle) = runs_begun.swap_remove(own);
-        drop(runs);
-        if let Err(panic) = handle.join() {
-            let text = panic.downcast_ref::<String>().map(String::as_str);
-            let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-            panic!("{}", text.unwrap_or("it failed without a word"));
-        }
-    }
-}
-
-fn begin(contestant: Contestant, scenario: fn(Contestant)) -> JoinHandle<()> {
-    // Named as the test is, by what starts it, and by whom it is against: that is what a panic says.
-    let name = format!("{}, {contestant:?}", thread::current().name().unwrap_or_default());
-    thread::Builder::new().name(name).spawn(move || scenario(contestant)).unwrap()
 }
 
 /// Waits until the controllers of a process act at all; upstream's do not say when they begin.
@@ -299,9 +289,11 @@ macro_rules! grounds {
         mod $name {
             #[allow(unused_imports, reason = "the scenario names what its file names")]
             use super::*;
-            use crate::ground::{Contestant, Heat, $run};
+            use berth_tests::heat::Heat;
 
-            static HEAT: Heat = Heat::new();
+            use crate::ground::{Contestant, $run};
+
+            static HEAT: Heat<Contestant> = Heat::new();
             const ALL: &[Contestant] = &[$(Contestant::$contestant),+];
 
             async fn scenario($handle: $type) $body
@@ -309,7 +301,7 @@ macro_rules! grounds {
             $(
                 #[test]
                 fn $test() {
-                    HEAT.run(Contestant::$contestant, ALL, |contestant| $run(contestant, scenario));
+                    HEAT.run(Contestant::$contestant, ALL, "by_", |contestant| $run(contestant, scenario));
                 }
             )+
         }

@@ -63,7 +63,12 @@ grounds! {
     /// conditions and the words that Kubernetes gives it. One that says something either way is as it says.
     ///
     /// Upstream: nodelifecycle/node_lifecycle_controller_test.go "TestMonitorNodeHealthUpdateStatus",
-    /// "TestMonitorNodeHealthUpdateNodeAndPodStatusWithLease".
+    /// "TestMonitorNodeHealthUpdateNodeAndPodStatusWithLease: Node created recently, without status. Node lease is missing.",
+    /// "TestMonitorNodeHealthUpdateNodeAndPodStatusWithLease: Node created long time ago, without status. Node lease is missing.",
+    /// "TestMonitorNodeHealthUpdateNodeAndPodStatusWithLease: Node created long time ago, with status updated by kubelet exceeds
+    /// grace period. Node lease is renewed.",
+    /// "TestMonitorNodeHealthUpdateNodeAndPodStatusWithLease: Node created long time ago, with status updated by kubelet exceeds
+    /// grace period. Node lease is also expired.".
     lifecycle async fn silence_is_noticed_and_any_sign_of_life_counts(scene: &Scene) {
         let alive = Kubelet::apart(scene, "alive", "alive").await;
         let silent = Kubelet::apart(scene, "silent", "silent").await;
@@ -117,7 +122,8 @@ grounds! {
     /// is told.
     ///
     /// Upstream: nodelifecycle/node_lifecycle_controller_test.go "TestPodStatusChange", "TestMonitorNodeHealthMarkPodsNotReady",
-    /// "TestProcessPodMarkPodNotReady".
+    /// "TestProcessPodMarkPodNotReady: Do not mark pod as NotReady when the scheduled node is ready",
+    /// "TestProcessPodMarkPodNotReady: Pod marked as NotReady when the scheduled node is not ready".
     lifecycle async fn pods_of_a_silent_node_are_not_ready(scene: &Scene) {
         let silent = Kubelet::apart(scene, "silent", "silent").await;
         let _alive = Kubelet::apart(scene, "alive", "alive").await;
@@ -143,7 +149,13 @@ grounds! {
 
     /// A node is tainted for what its conditions say, at once, and no longer than they say it; what others put on it stays.
     ///
-    /// Upstream: nodelifecycle/node_lifecycle_controller_test.go "TestTaintsNodeByCondition: NetworkUnavailable is true".
+    /// Upstream: nodelifecycle/node_lifecycle_controller_test.go "TestTaintsNodeByCondition: NetworkUnavailable is true",
+    /// "TestTaintsNodeByCondition: NetworkUnavailable is true, and Ready is false".
+    /// Upstream: scheduler/taint/taint_test.go "TestTaintNodeByCondition: not-ready node",
+    /// "TestTaintNodeByCondition: unschedulable node", "TestTaintNodeByCondition: memory pressure node",
+    /// "TestTaintNodeByCondition: disk pressure node", "TestTaintNodeByCondition: network unavailable and node is ready",
+    /// "TestTaintNodeByCondition: network unavailable and node is not ready", "TestTaintNodeByCondition: pid pressure node",
+    /// "TestTaintNodeByCondition: multi taints on node".
     lifecycle async fn conditions_are_taints(scene: &Scene) {
         let _kubelet = Kubelet::start(scene, "n").await;
         scene.node_is("n", "being ready", is("True")).await;
@@ -166,6 +178,15 @@ grounds! {
         scene.carries("n", &["mine:NoSchedule", "node.kubernetes.io/unschedulable:NoSchedule"]).await;
         scene.caller.merge(&scene.node_path("n"), &json!({"spec": {"unschedulable": null}})).await.ok();
         scene.carries("n", &["mine:NoSchedule"]).await;
+        // All at once, and one after the other no more.
+        let network = "node.kubernetes.io/network-unavailable:NoSchedule";
+        says(scene, "n", &[("NetworkUnavailable", "True"), ("Ready", "False")]).await;
+        scene.carries("n", &["mine:NoSchedule", network, UNWELL[0], UNWELL[1]]).await;
+        says(scene, "n", &[("Ready", "True"), ("MemoryPressure", "True"), ("DiskPressure", "True")]).await;
+        let pressed = ["node.kubernetes.io/disk-pressure:NoSchedule", "node.kubernetes.io/memory-pressure:NoSchedule"];
+        scene.carries("n", &["mine:NoSchedule", pressed[0], pressed[1], network]).await;
+        says(scene, "n", &[("NetworkUnavailable", "False"), ("MemoryPressure", "False")]).await;
+        scene.carries("n", &["mine:NoSchedule", pressed[0]]).await;
     }
 
     /// A node that is not well drives its pods away, and one that cannot be reached does so under another name: never under

@@ -43,11 +43,7 @@ impl Kubelet {
     /// Lets a node that is there be well.
     pub(crate) async fn take(scene: &Scene, node: &str) -> Self {
         let name = scene.name(node);
-        let lease = json!({
-            "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": name},
-            "spec": {"holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": now()},
-        });
-        scene.caller.apply_to(&format!("{LEASES}/{name}?fieldManager=kubelet&force=true"), &lease).await.ok();
+        lease(scene, node, 40).await;
         says(scene, node, &[("Ready", "True")]).await;
         let (stop, stopped) = channel::<()>();
         let (config, path) = (scene.config.clone(), format!("{LEASES}/{name}"));
@@ -75,6 +71,21 @@ impl Drop for Kubelet {
             let _ = thread.join();
         }
     }
+}
+
+/// Lets a node have a kubelet that counts as there for the whole scenario and does nothing. The hub ends pods itself where there
+/// is none.
+pub(crate) async fn hangs(scene: &Scene, node: &str) {
+    lease(scene, node, 3_600).await;
+}
+
+async fn lease(scene: &Scene, node: &str, seconds: u32) {
+    let name = scene.name(node);
+    let lease = json!({
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": name},
+        "spec": {"holderIdentity": name, "leaseDurationSeconds": seconds, "renewTime": now()},
+    });
+    scene.caller.apply_to(&format!("{LEASES}/{name}?fieldManager=kubelet&force=true"), &lease).await.ok();
 }
 
 /// By a connection of its own each time: the last one's may lead nowhere.

@@ -22,7 +22,8 @@ const LEASE: i64 = 3;
 const AFTER: i64 = 8;
 const BETWEEN: i64 = 3;
 
-async fn leads(replica: &Companion) {
+/// Waits until a replica leads.
+pub(crate) async fn leads(replica: &Companion) {
     until("a replica leading", PATIENCE, async || {
         if Metrics::of(replica).await.leads() { Ok(()) } else { Err("it does not".to_owned()) }
     })

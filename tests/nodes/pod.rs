@@ -11,6 +11,8 @@ pub(crate) struct Pod {
     grace: i64,
     finalizers: Vec<String>,
     annotations: Value,
+    labels: Value,
+    owners: Vec<Value>,
 }
 
 impl Pod {
@@ -22,6 +24,8 @@ impl Pod {
             grace: 0,
             finalizers: Vec::new(),
             annotations: json!({}),
+            labels: json!({}),
+            owners: Vec::new(),
         }
     }
 
@@ -48,6 +52,25 @@ impl Pod {
         self
     }
 
+    pub(crate) fn labelled(mut self, key: &str, value: &str) -> Self {
+        self.labels[key] = json!(value);
+        self
+    }
+
+    pub(crate) fn annotated(mut self, key: &str, value: &str) -> Self {
+        self.annotations[key] = json!(value);
+        self
+    }
+
+    /// Kept by this object.
+    pub(crate) fn kept_by(mut self, owner: &Value) -> Self {
+        self.owners.push(json!({
+            "apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": owner["metadata"]["name"],
+            "uid": owner["metadata"]["uid"], "controller": true,
+        }));
+        self
+    }
+
     /// With something that holds it when it is deleted.
     pub(crate) fn held(mut self) -> Self {
         self.finalizers.push("berth.dev/scenario".to_owned());
@@ -65,7 +88,10 @@ impl Pod {
         }
         json!({
             "apiVersion": "v1", "kind": "Pod", "spec": spec,
-            "metadata": {"name": self.name, "finalizers": self.finalizers, "annotations": self.annotations},
+            "metadata": {
+                "name": self.name, "finalizers": self.finalizers, "annotations": self.annotations,
+                "labels": self.labels, "ownerReferences": self.owners,
+            },
         })
     }
 }

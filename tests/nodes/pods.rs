@@ -59,6 +59,7 @@ grounds! {
     /// A pod with a countdown that somebody else deletes, and a node that goes with its pods on it, are no trouble.
     ///
     /// Upstream: tainteviction/taint_eviction_test.go "TestDeletePod", "TestDeleteNode".
+    /// Upstream: not-upstream "a node object deleted mid-countdown".
     eviction async fn pods_and_nodes_that_go_leave_nothing_behind(scene: &Scene) {
         scene.tainted_node("tainted", &[no_execute("a")]).await;
         scene.pods(["p1", "p2"].map(|name| Pod::named(name).on("tainted").tolerating([seconds("a", 600)]))).await;
@@ -106,6 +107,7 @@ grounds! {
     /// them.
     ///
     /// Upstream: node-defects "7".
+    /// Upstream: not-upstream "terminal pods".
     eviction async fn pods_that_have_ended_are_left_alone(scene: &Scene) {
         scene.node("n").await;
         for (pod, phase) in [("succeeded", "Succeeded"), ("failed", "Failed")] {

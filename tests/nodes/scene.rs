@@ -1,6 +1,7 @@
 //! A scenario's part of a cluster: a namespace and nodes of its own, what is done to them, and what is waited for.
 
 use std::{
+    path::Path,
     sync::atomic::{AtomicU32, Ordering},
     time::Duration,
 };
@@ -27,6 +28,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 pub(crate) const SLACK: SignedDuration = SignedDuration::from_millis(2_500);
 
 const NODES: &str = "/api/v1/nodes";
+const POLICIES: &str = "/apis/berth.dev/v1alpha1/evictionpolicies";
 
 /// When a taint began to count: whoever reads its time counts from the one, whoever sees it come from somewhere between.
 #[derive(Debug, Clone, Copy)]
@@ -162,6 +164,52 @@ impl Scene {
             "target": {"apiVersion": "v1", "kind": "Node", "name": self.name(node)},
         });
         self.caller.post(&format!("{}/binding", self.pod_path(pod)), &binding).await.ok();
+    }
+
+    // Policies.
+
+    /// Sees to it that EvictionPolicies are served. Controllers that run already find out by themselves.
+    pub(crate) async fn serves_policies(&self) {
+        let file =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/crds/evictionpolicies.berth.dev.yaml");
+        let definition = std::fs::read_to_string(file).unwrap();
+        self.caller.apply(&definition).await;
+        self.caller.until(POLICIES, "is served", |list| list["items"].is_array()).await;
+    }
+
+    /// Makes a policy for pods of the scenario with a label, and waits until the controller has read it.
+    pub(crate) async fn policy(&self, name: &str, app: &str, spec: Value) -> Value {
+        let mut spec = spec;
+        spec["pods"]["namespaces"] = json!([self.namespace]);
+        spec["pods"]["selector"] = json!({"matchLabels": {"app": app}});
+        self.policy_of(name, spec).await
+    }
+
+    /// The same for any pods.
+    pub(crate) async fn policy_of(&self, name: &str, spec: Value) -> Value {
+        let object = json!({
+            "apiVersion": "berth.dev/v1alpha1", "kind": "EvictionPolicy",
+            "metadata": {"name": self.name(name)}, "spec": spec,
+        });
+        let target = format!("{}?fieldManager=scenario&force=true", self.policy_path(name));
+        let made = self.caller.apply_to(&target, &object).await.ok();
+        self.policy_is(name, "read", |policy| {
+            policy["status"]["observedGeneration"] == made["metadata"]["generation"]
+        })
+        .await
+    }
+
+    pub(crate) fn policy_path(&self, name: &str) -> String {
+        format!("{POLICIES}/{}", self.name(name))
+    }
+
+    /// Waits until a policy stands as it should.
+    pub(crate) async fn policy_is(&self, name: &str, what: &str, good: impl Fn(&Value) -> bool) -> Value {
+        until(&format!("{name} {what}"), PATIENCE, async || {
+            let object = self.caller.get(&self.policy_path(name)).await.ok();
+            if good(&object) { Ok(object) } else { Err(format!("{:#}", object["status"])) }
+        })
+        .await
     }
 
     // What became of them.
@@ -320,6 +368,13 @@ impl Scene {
             }
         }
         self.caller.delete_with(&pods, &options).await;
+        let policies = self.caller.get(POLICIES).await.body;
+        for policy in policies["items"].as_array().into_iter().flatten() {
+            let name = text(policy, "/metadata/name");
+            if name.starts_with(&format!("{}-", self.namespace)) {
+                self.caller.delete(&format!("{POLICIES}/{name}")).await;
+            }
+        }
         let nodes = self.caller.get(NODES).await.ok();
         for node in nodes["items"].as_array().into_iter().flatten() {
             let name = text(node, "/metadata/name");

@@ -1,10 +1,10 @@
 //! How fast nodes are given up, and when none is: zones, their rates, and everything failing at once.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use berth_tests::caller::condition;
+use berth_tests::{caller::condition, waiting::eventually};
 use futures::future::join_all;
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 use serde_json::Value;
 
 use crate::{
@@ -16,6 +16,9 @@ use crate::{
     scene::{Scene, taints_of},
     taint::seconds,
 };
+
+/// For how long nothing must happen to be believed: several times what it takes to give up a node.
+const LONG_ENOUGH: Duration = Duration::from_secs(3);
 
 /// Nodes of one zone, well.
 pub(crate) async fn zone(scene: &Scene, zone: &str, count: usize) -> Vec<Kubelet> {
@@ -33,6 +36,21 @@ async fn given_up(scene: &Scene, zone: &str, count: usize) -> usize {
         scene.taints(&format!("{zone}{number}")).await.iter().any(|taint| taint.ends_with(":NoExecute"))
     });
     join_all(looks).await.into_iter().filter(|is_given_up| *is_given_up).count()
+}
+
+/// Waits until a number is as it should be and has stayed the same for [`LONG_ENOUGH`].
+async fn stays(look: impl AsyncFn() -> usize, is_good: impl Fn(usize) -> bool) -> usize {
+    let mut steady: Option<(usize, Instant)> = None;
+    eventually("a number that is good, and stays", async || {
+        let count = look().await;
+        let (before, since) = *steady.get_or_insert_with(|| (count, Instant::now()));
+        if before != count {
+            steady = None;
+            return None;
+        }
+        (is_good(count) && since.elapsed() >= LONG_ENOUGH).then_some(count)
+    })
+    .await
 }
 
 /// Waits until these nodes of a zone are known to be silent: none may be scheduled to.
@@ -65,18 +83,17 @@ grounds! {
 
     /// When most of a small zone fails at once, nobody is given up until it is better; whoever fails is barred all the same.
     ///
-    /// Upstream: nodelifecycle/node_lifecycle_controller_test.go "TestMonitorNodeHealth: most of a zone fails".
+    /// Upstream: nodelifecycle/node_lifecycle_controller_test.go "TestMonitorNodeHealth: Partial Disruption: one Node
+    /// failed leading to the number of healthy Nodes to exceed the configured threshold".
     lifecycle async fn a_zone_that_fails_in_part_gives_nobody_up(scene: &Scene) {
         let mut kubelets = zone(scene, "z", 4).await;
         for silent in kubelets.drain(..3) {
             silent.falls_silent();
         }
         are_silent(scene, "z", 0..3).await;
-        // The first may have been on its way before the zone was counted.
-        let first = given_up(scene, "z", 4).await;
+        // The first may have been on its way before the zone was counted, and may still be after all three are barred.
+        let first = stays(async || given_up(scene, "z", 4).await, |_| true).await;
         assert!(first <= 1, "{first} were given up");
-        reaches(Timestamp::now() + SignedDuration::from_secs(2)).await;
-        assert_eq!(given_up(scene, "z", 4).await, first);
         // Two of them silent are no disruption.
         let _back = Kubelet::take(scene, "z0").await;
         for node in ["z1", "z2"] {
@@ -87,7 +104,8 @@ grounds! {
 
     /// A zone that is lost while another lives is given up: its work is to move.
     ///
-    /// Upstream: nodelifecycle/node_lifecycle_controller_test.go "TestMonitorNodeHealth: one of two zones fails".
+    /// Upstream: nodelifecycle/node_lifecycle_controller_test.go "TestMonitorNodeHealth: Full Disruption: all the Nodes
+    /// in one zone are down".
     lifecycle async fn a_zone_that_is_lost_is_given_up(scene: &Scene) {
         let _living = zone(scene, "alive", 1).await;
         for silent in zone(scene, "lost", 3).await {
@@ -101,8 +119,8 @@ grounds! {
 
     /// Nodes that ask not to be counted are not: without them the zone is lost as a whole.
     ///
-    /// Upstream: nodelifecycle/node_lifecycle_controller_test.go "TestMonitorNodeHealth: the only node that lives is
-    /// excluded by its label".
+    /// Upstream: nodelifecycle/node_lifecycle_controller_test.go "TestMonitorNodeHealth: Full Disruption: the only
+    /// available Node has the node.kubernetes.io/exclude-disruption label".
     lifecycle async fn nodes_that_ask_not_to_be_counted_are_not(scene: &Scene) {
         let mut labels = in_zone(scene, "z");
         labels["node.kubernetes.io/exclude-disruption"] = "".into();
@@ -119,8 +137,8 @@ grounds! {
 
     /// When every node of every zone falls silent it is more likely us than them: nobody is given up until somebody is back.
     ///
-    /// Upstream: nodelifecycle/node_lifecycle_controller_test.go "TestMonitorNodeHealth: all zones fail",
-    /// "TestMonitorNodeHealth: zones that all fail, one of which comes back".
+    /// Upstream: nodelifecycle/node_lifecycle_controller_test.go "TestMonitorNodeHealth: Full Disruption: all the Nodes
+    /// in both the zones are down", "TestMonitorNodeHealth: No Disruption: Initially both zones down, one comes back".
     turn async fn when_all_are_silent_nobody_is_given_up(turn: &mut Turn<'_>) {
         let Some(_controllers) = turn.run("judging", Duty::Lifecycle, BRISK).await else { return };
         let scene = &turn.scene;
@@ -130,11 +148,9 @@ grounds! {
         }
         are_silent(scene, "a", 0..2).await;
         are_silent(scene, "b", 0..2).await;
-        // What was on its way before all were known to be silent is taken back.
-        let calm = async || given_up(scene, "a", 2).await + given_up(scene, "b", 2).await == 0;
-        berth_tests::waiting::eventually("nobody given up", async || calm().await.then_some(())).await;
-        reaches(Timestamp::now() + SignedDuration::from_secs(3)).await;
-        assert!(calm().await);
+        // What was on its way before all were known to be silent is taken back; on a busy machine it may yet have to come.
+        let given_up = async || given_up(scene, "a", 2).await + given_up(scene, "b", 2).await;
+        stays(given_up, |count| count == 0).await;
         let _back = Kubelet::take(scene, "a0").await;
         for node in ["a1", "b0", "b1"] {
             scene.carries(node, &SILENT).await;

@@ -1,4 +1,5 @@
-//! A webhook that a scenario serves itself: HTTPS on loopback, with a certificate made for the occasion.
+//! A webhook that a scenario serves itself: HTTPS on loopback, with a certificate made for the occasion. It answers reviews of
+//! whatever kind it is asked for.
 
 use std::{
     convert::Infallible,
@@ -21,7 +22,7 @@ use tokio_rustls::{
     rustls::{ServerConfig, pki_types::PrivateKeyDer},
 };
 
-/// What a webhook says to a request for admission.
+/// What a webhook says to a request.
 #[derive(Debug, Clone)]
 pub(crate) enum Verdict {
     /// The `response`, to which the request's uid is added.
@@ -100,7 +101,7 @@ fn answer(
         };
         response["uid"] = review["request"]["uid"].clone();
         let answer =
-            json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response});
+            json!({"apiVersion": review["apiVersion"], "kind": review["kind"], "response": response});
         let body = Full::new(Bytes::from(answer.to_string()));
         Ok(Response::builder().header("content-type", "application/json").body(body).unwrap())
     })

@@ -68,6 +68,12 @@ async fn evict(caller: &Caller, namespace: &str, name: &str) -> Answer {
     caller.post(&core(namespace, &format!("pods/{name}/eviction")), &eviction).await
 }
 
+/// Asks whether it could be evicted, and evicts nobody.
+async fn try_evict(caller: &Caller, namespace: &str, name: &str) -> Answer {
+    let eviction = json!({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}});
+    caller.post(&core(namespace, &format!("pods/{name}/eviction?dryRun=All")), &eviction).await
+}
+
 /// A ReplicaSet that nobody acts on, and pods that name it as their controller.
 async fn controlled(caller: &Caller, namespace: &str, replicas: usize) {
     let set = caller
@@ -95,6 +101,9 @@ spec:
 }
 
 scenario! {
+    /// Upstream: e2e/apps/disruption.go "should block an eviction until the PDB is updated to allow it",
+    /// "evictions: too few pods, absolute => should not allow an eviction",
+    /// "evictions: enough pods, absolute => should allow an eviction".
     managed async fn a_budget_lets_pods_go_until_it_is_used_up(bed: &Bed) {
         let (caller, namespace) = (Caller::admin(bed), bed.namespace("evicted").await);
         make_budget(&caller, &namespace, "minAvailable: 2").await;
@@ -127,6 +136,7 @@ scenario! {
         caller.until_gone(&core(&namespace, "pods/b")).await;
     }
 
+    /// Upstream: e2e/apps/disruption.go "should observe PodDisruptionBudget status updated", "should create a PodDisruptionBudget".
     managed async fn a_budget_counts_pods_as_they_become_ready(bed: &Bed) {
         let (caller, namespace) = (Caller::admin(bed), bed.namespace("counted").await);
         make_budget(&caller, &namespace, "minAvailable: 1").await;
@@ -145,11 +155,19 @@ scenario! {
         counted(&caller, &namespace, [1, 0, 2, 1]).await;
     }
 
+    /// Upstream: e2e/apps/disruption.go
+    /// "evictions: enough pods, replicaSet, percentage => should allow an eviction",
+    /// "evictions: too few pods, replicaSet, percentage => should not allow an eviction",
+    /// "evictions: maxUnavailable allow single eviction, percentage => should allow an eviction".
     managed async fn a_share_is_of_what_the_controllers_want(bed: &Bed) {
         let (caller, namespace) = (Caller::admin(bed), bed.namespace("shares").await);
         controlled(&caller, &namespace, 5).await;
+        make_budget(&caller, &namespace, "minAvailable: 90%").await;
+        counted(&caller, &namespace, [5, 5, 5, 0]).await;
+        evict(&caller, &namespace, "web-0").await.refused(429);
         make_budget(&caller, &namespace, "minAvailable: 50%").await;
         counted(&caller, &namespace, [5, 3, 5, 2]).await;
+        try_evict(&caller, &namespace, "web-0").await.ok();
         caller.delete(&budget(&namespace)).await.ok();
         make_budget(&caller, &namespace, "maxUnavailable: 1").await;
         counted(&caller, &namespace, [5, 4, 5, 1]).await;
@@ -158,6 +176,7 @@ scenario! {
         caller.delete(&budget(&namespace)).await.ok();
         make_budget(&caller, &namespace, "maxUnavailable: 25%").await;
         counted(&caller, &namespace, [4, 3, 5, 1]).await;
+        try_evict(&caller, &namespace, "web-1").await.ok();
         // What the controller wants counts, not how many there are.
         let scale = json!({"spec": {"replicas": 6}});
         caller.merge(&grouped("apps/v1", &namespace, "replicasets/web"), &scale).await.ok();
@@ -165,6 +184,8 @@ scenario! {
         counted(&caller, &namespace, [5, 4, 6, 1]).await;
     }
 
+    /// Upstream: e2e/apps/disruption.go
+    /// "should observe that the PodDisruptionBudget status is not updated for unmanaged pods".
     managed async fn a_share_of_pods_without_a_controller_allows_nothing(bed: &Bed) {
         let (caller, namespace) = (Caller::admin(bed), bed.namespace("bare").await);
         ready_pod(&caller, &namespace, "a").await;
@@ -182,6 +203,8 @@ scenario! {
         caller.until_gone(&core(&namespace, "pods/pending")).await;
     }
 
+    /// Upstream: integration/evictions/evictions_test.go
+    /// "TestEvictionWithFinalizers: running pod should not update conditions in dry-run mode".
     managed async fn an_eviction_as_a_dry_run_uses_nothing_up(bed: &Bed) {
         let (caller, namespace) = (Caller::admin(bed), bed.namespace("dry").await);
         make_budget(&caller, &namespace, "minAvailable: 1").await;
@@ -189,8 +212,7 @@ scenario! {
             ready_pod(&caller, &namespace, name).await;
         }
         let before = counted(&caller, &namespace, [2, 1, 2, 1]).await;
-        let eviction = json!({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "a"}});
-        caller.post(&core(&namespace, "pods/a/eviction?dryRun=All"), &eviction).await.ok();
+        try_evict(&caller, &namespace, "a").await.ok();
         assert!(
             caller.get(&core(&namespace, "pods/a")).await.ok()["metadata"].get("deletionTimestamp").is_none()
         );
@@ -287,6 +309,7 @@ spec: {{holderIdentity: {node}, leaseDurationSeconds: 600, renewTime: \"{now:.6}
         }
     }
 
+    /// Upstream: integration/evictions/evictions_test.go "TestConcurrentEvictionRequests".
     managed async fn evictions_at_the_same_time_never_take_more_than_is_allowed(bed: &Bed) {
         let (caller, namespace) = (Caller::admin(bed), bed.namespace("race").await);
         make_budget(&caller, &namespace, "minAvailable: 4").await;

@@ -3,7 +3,11 @@
 use std::{path::Path, sync::Arc};
 
 use berth_bed::{Bed, BedError, Companion, Shared, or_skip};
-use berth_tests::{caller::Caller, definitions::install, waiting::eventually};
+use berth_tests::{
+    caller::Caller,
+    definitions::{install, stock},
+    waiting::eventually,
+};
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
@@ -31,6 +35,8 @@ pub(crate) enum Ground {
     Hub,
     /// A kube-apiserver, by a webhook.
     Kubernetes,
+    /// The same, with the stock definitions.
+    Stock,
 }
 
 impl Ground {
@@ -41,12 +47,16 @@ impl Ground {
 
     /// A bed with the definitions in it, and no webhook yet.
     pub(crate) async fn bed(self) -> Option<Bed> {
+        let definitions = match self {
+            Self::Stock => stock()?,
+            _ => Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/crds"),
+        };
         let bed = or_skip(match self {
             Self::Up => Bed::hub().with_controllers().flags(&[CALM]).await,
             Self::Hub => Bed::hub().await,
-            Self::Kubernetes => Bed::kubernetes().without_fsync().await,
+            Self::Kubernetes | Self::Stock => Bed::kubernetes().without_fsync().await,
         })?;
-        install(&bed, &Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/crds")).await;
+        install(&bed, &definitions).await;
         Some(bed)
     }
 }
@@ -101,7 +111,7 @@ struct Stand {
 }
 
 /// One for each ground. Held while it starts, so that those who want it meanwhile wait for it.
-static STANDS: [Mutex<Option<Arc<Stand>>>; 3] = [const { Mutex::const_new(None) }; 3];
+static STANDS: [Mutex<Option<Arc<Stand>>>; 4] = [const { Mutex::const_new(None) }; 4];
 
 async fn stand(ground: Ground) -> Option<Arc<Stand>> {
     let mut slot = STANDS[ground as usize].lock().await;
@@ -189,6 +199,11 @@ macro_rules! grounds {
             #[test]
             fn on_kubernetes() {
                 beside(Ground::Kubernetes, scenario);
+            }
+
+            #[test]
+            fn on_stock_definitions() {
+                beside(Ground::Stock, scenario);
             }
         }
         $crate::ground::grounds!($($more)*);

@@ -1,6 +1,6 @@
 //! Callers that are no API server.
 
-use std::sync::Arc;
+use std::{io, sync::Arc};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use berth_bed::{Bed, Companion, or_skip};
@@ -26,10 +26,20 @@ const HUGE_BYTES: usize = 9 * 1024 * 1024;
 
 /// Whom the Secret says to trust.
 pub(crate) fn trust(secret: &Value) -> Arc<ClientConfig> {
-    let pem = STANDARD.decode(secret["data"]["ca.crt"].as_str().unwrap()).unwrap();
+    trusting(&authorities(&secret["data"]["ca.crt"]))
+}
+
+/// The authorities of a bundle, as Secrets and configurations hold it.
+pub(crate) fn authorities(bundle: &Value) -> Vec<CertificateDer<'static>> {
+    let pem = STANDARD.decode(bundle.as_str().unwrap()).unwrap();
+    CertificateDer::pem_slice_iter(&pem).map(Result::unwrap).collect()
+}
+
+/// Somebody who trusts these and nobody else.
+pub(crate) fn trusting(authorities: &[CertificateDer<'static>]) -> Arc<ClientConfig> {
     let mut roots = RootCertStore::empty();
-    for certificate in CertificateDer::pem_slice_iter(&pem) {
-        roots.add(certificate.unwrap()).unwrap();
+    for authority in authorities {
+        roots.add(authority.clone()).unwrap();
     }
     let provider = Arc::new(tokio_rustls::rustls::crypto::aws_lc_rs::default_provider());
     let builder =
@@ -45,17 +55,26 @@ fn address(webhook: &Companion) -> String {
 }
 
 async fn open(webhook: &Companion, trusted: &Arc<ClientConfig>) -> TlsStream<TcpStream> {
+    try_open(webhook, trusted).await.unwrap()
+}
+
+async fn try_open(webhook: &Companion, trusted: &Arc<ClientConfig>) -> io::Result<TlsStream<TcpStream>> {
     let stream = TcpStream::connect(address(webhook)).await.unwrap();
     let connector = TlsConnector::from(Arc::clone(trusted));
     // Both replicas are called by the name of the Service.
     let name = ServerName::try_from("berth-webhook.default.svc").unwrap();
-    in_time("a handshake", connector.connect(name, stream)).await.unwrap()
+    in_time("a handshake", connector.connect(name, stream)).await
 }
 
 /// The certificate a webhook shows, as far as it is trusted.
 pub(crate) async fn certificate(webhook: &Companion, trusted: &Arc<ClientConfig>) -> Vec<u8> {
-    let stream = open(webhook, trusted).await;
-    stream.get_ref().1.peer_certificates().unwrap()[0].to_vec()
+    handshake(webhook, trusted).await.unwrap()
+}
+
+/// The certificate a webhook shows, or why it is not trusted.
+pub(crate) async fn handshake(webhook: &Companion, trusted: &Arc<ClientConfig>) -> io::Result<Vec<u8>> {
+    let stream = try_open(webhook, trusted).await?;
+    Ok(stream.get_ref().1.peer_certificates().unwrap()[0].to_vec())
 }
 
 /// Sends bytes and reads until the other side ends.

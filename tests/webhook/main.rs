@@ -5,7 +5,8 @@
 //!  scenario ──▶ berth up                          the same rules, in the same process
 //! ```
 //!
-//! What a caller sees is told once and runs on all three grounds; a scenario works with names of its own. What is about the
+//! What a caller sees is told once and runs on all of these, on Kubernetes also with the stock definitions; a scenario works
+//! with names of its own. What is about the
 //! webhook itself (its certificates, its absence, its callers) runs alone on a bed. Scenarios that also stand in Open
 //! Cluster Management's registration_webhook_test.go say under which name.
 
@@ -19,6 +20,7 @@ mod bindings;
 mod clusters;
 mod hostile;
 mod placements;
+mod replacements;
 mod replicas;
 mod rights;
 mod rotation;

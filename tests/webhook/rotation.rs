@@ -6,28 +6,63 @@ use std::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
-use berth_bed::{Bed, or_skip};
+use berth_bed::{Bed, Companion, or_skip};
 use berth_tests::{caller::Caller, waiting::until};
 use serde_json::{Value, json};
-use std::time::Duration;
 
-use crate::ground::{GROUP, Ground, alone, webhook};
+use crate::{
+    ground::{GROUP, Ground, alone, webhook},
+    hostile::{authorities, handshake, trusting},
+};
 
 /// Writers at once.
 const WRITERS: usize = 4;
-/// The least number of writes for the result to mean something.
+/// The least number of writes for the result to mean something, after the first authority is gone. An API server keeps its
+/// connections, and shakes hands anew only when it is told to trust somebody else: before that, what was renewed meets nobody.
 const WRITES_MIN: usize = 200;
-/// How long a whole turn of authorities may take.
-const PATIENCE: Duration = Duration::from_mins(3);
+/// The life of a certificate. A third of it is left when it is renewed: where others keep the machine busy, a single write of the
+/// webhook was seen to take 7 seconds.
+const LIFE: Duration = Duration::from_secs(40);
+/// The least number of certificates that must have been shown: an authority lasts four lives.
+const CERTIFICATES_MIN: usize = 4;
+/// How long a whole turn of authorities may take; 160 seconds where nothing is in the way.
+const PATIENCE: Duration = Duration::from_mins(6);
 
 async fn secret(admin: &Caller) -> Value {
     admin.get("/api/v1/namespaces/default/secrets/berth-webhook-tls").await.ok()
 }
 
+/// Whom a configuration says to trust: every webhook of it the same, for one write changes them all.
+async fn bundle(admin: &Caller, kind: &str) -> Value {
+    let path = format!("/apis/admissionregistration.k8s.io/v1/{kind}webhookconfigurations/berth-admission");
+    let configuration = admin.get(&path).await.ok();
+    let webhooks = configuration["webhooks"].as_array().unwrap();
+    let bundle = &webhooks[0]["clientConfig"]["caBundle"];
+    assert!(webhooks.iter().all(|webhook| webhook["clientConfig"]["caBundle"] == *bundle), "{configuration}");
+    bundle.clone()
+}
+
+/// A handshake of somebody who has just read whom to trust, as an API server makes one that has no connection yet: the bundle,
+/// and the certificate that was shown. It may fail only if the bundle was another by then.
+async fn shaken(admin: &Caller, webhook: &Companion, kind: &str) -> (Value, Vec<u8>) {
+    let mut told = bundle(admin, kind).await;
+    loop {
+        let failure = match handshake(webhook, &trusting(&authorities(&told))).await {
+            Ok(certificate) => return (told, certificate),
+            Err(failure) => failure,
+        };
+        let now = bundle(admin, kind).await;
+        assert_ne!(now, told, "whom the {kind} configuration says to trust does not vouch: {failure}");
+        told = now;
+    }
+}
+
 async fn rotated(bed: &mut Bed) {
-    let Some(_webhook) = or_skip(webhook(bed, "webhook", &["--certificate-life=15s"]).await) else { return };
+    let life = format!("--certificate-life={}s", LIFE.as_secs());
+    let Some(webhook) = or_skip(webhook(bed, "webhook", &[&life]).await) else { return };
     let admin = Caller::admin(bed);
     let namespace = bed.namespace("rotated").await;
     let collection = format!("{GROUP}/v1beta1/namespaces/{namespace}/placements");
@@ -50,18 +85,32 @@ async fn rotated(bed: &mut Bed) {
             }
         }));
     }
-    let first = secret(&admin).await;
-    let mut serving = BTreeSet::new();
-    until("a new authority signs, and several certificates were shown", PATIENCE, async || {
-        let now = secret(&admin).await;
-        serving.insert(now["data"]["tls.crt"].to_string());
-        let is_other = now["data"]["signer.pem"] != first["data"]["signer.pem"];
-        let is_ended = writers.iter().any(tokio::task::JoinHandle::is_finished);
+    let first = authorities(&secret(&admin).await["data"]["ca.crt"]);
+    let mut shown = BTreeSet::new();
+    // How many writes there were when nobody was told to trust the first authority any more.
+    let mut turned = None;
+    until("writes that only the next authority vouches for", PATIENCE, async || {
+        if writers.iter().any(tokio::task::JoinHandle::is_finished) {
+            return Ok(());
+        }
+        let mut told = Vec::new();
+        for kind in ["mutating", "validating"] {
+            let (bundle, certificate) = shaken(&admin, &webhook, kind).await;
+            told.push(bundle);
+            shown.insert(certificate);
+        }
+        let held = secret(&admin).await["data"]["ca.crt"].clone();
+        let is_first_gone = authorities(&held).iter().all(|authority| !first.contains(authority));
         let count = count.load(Ordering::Relaxed);
-        if is_ended || (is_other && serving.len() >= 4 && count >= WRITES_MIN) {
-            Ok(())
-        } else {
-            Err(format!("{} certificates, another authority: {is_other}, {count} writes", serving.len()))
+        if turned.is_none() && is_first_gone && told.iter().all(|told| *told == held) {
+            turned = Some(count);
+        }
+        match turned {
+            Some(then) if count >= then + WRITES_MIN && shown.len() >= CERTIFICATES_MIN => Ok(()),
+            _ => Err(format!(
+                "{} certificates; the first authority is gone: {is_first_gone}; {count} writes, of them before that: {turned:?}",
+                shown.len()
+            )),
         }
     })
     .await;
