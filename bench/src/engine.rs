@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use crate::count::{self, Allocated, allocated, counted_call};
 use crate::figure::{Figure, grouped, median};
 use crate::fleet::{self, Detail};
+use crate::replacement;
 use crate::report::Report;
 use crate::spread;
 use crate::stage::{GROUPS, HELD_FROM, STEPS, Stage, Step};
@@ -90,6 +91,8 @@ pub(crate) fn run(quick: bool, check: bool) -> anyhow::Result<Report> {
     }
     progress("spreading");
     spread::tell(&mut report, effort.spread)?;
+    progress("replacing");
+    replacement::tell(&mut report)?;
     progress("indexing");
     tell_index(&mut report, effort.indexed);
     Ok(report)

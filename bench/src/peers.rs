@@ -7,20 +7,23 @@
 //!       and after Berth the floor: a bare client that makes the writes Berth made
 //! ```
 //!
-//! There are two scales, each with contenders, stages, a floor and a table of its own: clusters with placements, and nodes
-//! with pods.
+//! There are three scales, each with contenders, stages, a floor and a table of its own: clusters with placements, nodes with
+//! pods, and nodes that say they are there.
 //!
 //! A peer of another kind is another [`Contender`], something else to compare another [`Stage`]; the accounts of the
 //! machine ([`window`]), the tables and the places in documents serve them all.
 
+mod about;
 mod arena;
 mod contender;
 mod document;
 mod evict;
 mod floor;
+mod listener;
 mod requests;
 mod settle;
 mod sheet;
+mod silence;
 mod stage;
 mod steady;
 mod table;
@@ -28,27 +31,29 @@ mod verdict;
 mod window;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::env;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
-use std::{env, fs};
 
 use anyhow::{Context as _, ensure};
 use berth_bed::{Bed, BedError, tool};
 use berth_sim::Sample;
-use serde_json::{Value, json};
 
+use self::about::{about, command, preface};
 use self::arena::Arena;
 use self::contender::{Contender, Scale};
 use self::evict::{Crowd, Evict, Restart};
 use self::floor::Mix;
 use self::settle::Settle;
 use self::sheet::Sheet;
+use self::silence::{Pace, Silence};
 use self::stage::Stage;
 use self::steady::Steady;
-use crate::figure::{Figure, grouped};
+use crate::figure::Figure;
 use crate::report::{Report, progress};
 
+/// How this bench is named.
+const PROGRAM: &str = "peers";
 /// Set to `1` where the peers must be there.
 const REQUIRED: &str = "BERTH_REQUIRE_PEERS";
 /// Placements of the stages in which nothing new is decided.
@@ -76,7 +81,7 @@ pub(crate) struct Options {
     /// Who is measured
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_enum)]
     contenders: Option<Vec<Contender>>,
-    /// Nodes, for contenders that are about nodes; 50 of them are tainted at once
+    /// Nodes, for contenders that are about nodes; 50 of them are tainted at once, or fall silent (of 100 at least)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(i64::from(evict::NODES_MIN)..=5_000))]
     nodes: Option<u32>,
     /// Pods on each node
@@ -91,6 +96,9 @@ pub(crate) struct Options {
     /// Let etcd wait for the disk, which says more of the disk than of the contenders
     #[arg(long)]
     fsync: bool,
+    /// Follow the clusters and do nothing: what the bench runs to see what reading alone costs
+    #[arg(long, hide = true, value_name = "KUBECONFIG")]
+    listen_with: Option<PathBuf>,
     /// Put the table into this document, between the markers for its size
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
@@ -105,6 +113,7 @@ struct Effort {
     rounds: usize,
     contenders: Vec<Contender>,
     crowd: Crowd,
+    silence: Silence,
     restarts: bool,
     seed: u64,
     fsync: bool,
@@ -115,27 +124,36 @@ impl Effort {
         let number = |given: Option<u32>, small: u32, full: u32| {
             given.unwrap_or(if quick { small } else { full }) as usize
         };
-        let mut contenders =
-            vec![Contender::Berth, Contender::BerthAll, Contender::Patched, Contender::Shipped];
+        let mut contenders = vec![
+            Contender::Berth,
+            Contender::BerthAll,
+            Contender::Patched,
+            Contender::Shipped,
+            Contender::BerthEvict,
+            Contender::Kcm,
+            Contender::BerthLifecycle,
+            Contender::KcmLifecycle,
+        ];
         if !quick {
-            contenders.push(Contender::ShippedDefault);
+            contenders.extend([Contender::ShippedDefault, Contender::KcmDefault]);
         }
         if let Some(given) = &options.contenders {
             contenders.clone_from(given);
-            contenders.sort_unstable();
-            contenders.dedup();
         }
+        contenders.sort_unstable();
+        contenders.dedup();
+        let pods = number(options.pods, 5, 40);
         Self {
             clusters: number(options.clusters, 50, 1_000),
             placements: number(options.placements, 20, 1_000),
-            reactions: number(options.reactions, 5, 30),
+            reactions: number(options.reactions, 5, 100),
             churn: Duration::from_secs(number(options.churn, 3, 30) as u64),
             rounds: number(options.rounds, 1, 1),
             contenders,
-            crowd: Crowd {
-                nodes: number(options.nodes, 60, 500),
-                pods: number(options.pods, 5, 40),
-                bear: None,
+            crowd: Crowd { nodes: number(options.nodes, 60, 500), pods, bear: None },
+            silence: Silence {
+                crowd: Crowd { nodes: number(options.nodes, 120, 500), pods, bear: None },
+                pace: Pace::of(quick),
             },
             restarts: options.restart_case,
             seed: options.seed.unwrap_or(1),
@@ -160,25 +178,44 @@ impl Effort {
 
     /// The name of the place in a document for a table.
     fn place(&self, scale: Scale) -> String {
+        let sized = |crowd: &Crowd| format!("{}x{}", crowd.nodes, crowd.all_pods());
         match scale {
             Scale::Fleet => format!("peers {}x{}", self.clusters, self.placements),
-            Scale::Nodes => format!("peers nodes {}x{}", self.crowd.nodes, self.crowd.all_pods()),
+            Scale::Nodes => format!("peers nodes {}", sized(&self.crowd)),
+            Scale::Silence => format!("peers silence {}", sized(&self.silence.crowd)),
         }
+    }
+
+    /// Fails where something is asked of contenders that they are not about.
+    fn check(&self) -> anyhow::Result<()> {
+        let scales = self.scales();
+        ensure!(
+            !self.restarts || scales.contains(&Scale::Nodes),
+            "--restart-case is for contenders that are about nodes: berth-evict, kcm, kcm-default"
+        );
+        let (nodes, least) = (self.silence.crowd.nodes, silence::NODES_MIN);
+        ensure!(
+            nodes >= least as usize || !scales.contains(&Scale::Silence),
+            "--nodes {nodes}: berth-lifecycle and kcm-lifecycle need {least} at least; were the 50 that fall silent \
+             55 % of all, both would take it for a failure of the network and taint one in 100 seconds. Give more nodes, \
+             or name others in --contenders"
+        );
+        Ok(())
     }
 }
 
 /// Runs the bench.
 pub(crate) fn run(options: &Options, quick: bool) -> anyhow::Result<Report> {
+    if let Some(kubeconfig) = &options.listen_with {
+        return listener::listen(kubeconfig).map(|()| Report::default());
+    }
     let effort = Effort::of(options, quick);
+    effort.check()?;
     if let Some(file) = &options.write {
         for scale in effort.scales() {
             document::check(file, &effort.place(scale))?;
         }
     }
-    ensure!(
-        !effort.restarts || effort.scales().contains(&Scale::Nodes),
-        "--restart-case is for contenders that are about nodes: berth-evict, kcm, kcm-default"
-    );
     let mut report = Report::default();
     let programs = match programs(&effort.contenders) {
         Ok(programs) => programs,
@@ -205,7 +242,7 @@ pub(crate) fn run(options: &Options, quick: bool) -> anyhow::Result<Report> {
             Err(error) => return Err(error.into()),
         };
         let (definitions, whose) = definitions();
-        let about = about(&effort, &programs, whose)?;
+        let about = about(&effort, &programs, whose, &command()?)?;
         let sample = Sample::new(effort.seed);
         let clusters = if effort.scales().contains(&Scale::Fleet) { effort.clusters } else { 0 };
         let arena = Arena::new(bed, &definitions, sample, clusters, programs).await?;
@@ -265,11 +302,16 @@ fn is_required() -> bool {
     env::var_os(REQUIRED).is_some_and(|value| value == "1")
 }
 
-/// The definitions that all contenders work with: the stock ones where they are at hand, else ours, which contain them.
+/// The definitions that all contenders work with: the stock ones where they are at hand, beside the checkout or fetched by
+/// `./dev upstream`, else ours, which contain them.
 fn definitions() -> (PathBuf, &'static str) {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let stock = here.join("../../shared/crds");
-    if stock.is_dir() { (stock, "stock") } else { (here.join("../deploy/crds"), "Berth's") }
+    let beside = here.join("../../shared/crds");
+    if beside.is_dir() {
+        return (beside, "stock");
+    }
+    tool("ocm-definitions")
+        .map_or_else(|_| (here.join("../deploy/crds"), "Berth's"), |stock| (stock, "stock"))
 }
 
 /// Everything about one scale.
@@ -278,6 +320,7 @@ async fn compare(arena: &Arena, effort: &Effort, scale: Scale) -> anyhow::Result
     match scale {
         Scale::Fleet => compare_fleet(arena, effort).await,
         Scale::Nodes => compare_nodes(arena, effort).await,
+        Scale::Silence => compare_silence(arena, effort).await,
     }
 }
 
@@ -298,7 +341,7 @@ async fn compare_fleet(arena: &Arena, effort: &Effort) -> anyhow::Result<Sheet> 
                 let seen = sheet.records.iter().rev().find(|record| record.stage == settle::FIRST.stage);
                 let seen = Mix::of(&seen.context("Berth was measured just now")?.spent.requests);
                 progress("as many writes by a bare client");
-                floor::measure(arena, effort.placements, seen, &mut sheet).await?;
+                floor::measure(arena, effort.placements, seen, effort.churn, &mut sheet).await?;
             }
             measure(&steady, arena, contender, &mut sheet).await?;
         }
@@ -326,6 +369,22 @@ async fn compare_nodes(arena: &Arena, effort: &Effort) -> anyhow::Result<Sheet> 
     Ok(sheet)
 }
 
+async fn compare_silence(arena: &Arena, effort: &Effort) -> anyhow::Result<Sheet> {
+    let silence = &effort.silence;
+    let mut sheet = Sheet::default();
+    silence.warm_up(arena).await?;
+    for round in 0..effort.rounds {
+        sheet.round = round + 1;
+        for contender in effort.order(Scale::Silence, round) {
+            measure(silence, arena, contender, &mut sheet).await?;
+            if contender == Scale::Silence.ours() {
+                silence.floor(arena, &mut sheet).await?;
+            }
+        }
+    }
+    Ok(sheet)
+}
+
 async fn measure(
     stage: &impl Stage,
     arena: &Arena,
@@ -337,102 +396,10 @@ async fn measure(
     stage.measure(arena, contender, sheet).await.with_context(|| format!("{}: {title}", contender.title()))
 }
 
-/// What was measured, of what, on what.
-fn about(
-    effort: &Effort,
-    programs: &BTreeMap<Contender, PathBuf>,
-    definitions: &str,
-) -> anyhow::Result<Value> {
-    let berth = match programs.iter().find(|(contender, _)| !contender.is_peer()) {
-        Some((_, berth)) => {
-            let said = Command::new(berth).arg("--version").output().context("cannot run berth")?;
-            ensure!(said.status.success(), "berth does not tell its version");
-            Some(String::from_utf8_lossy(&said.stdout).trim().to_owned())
-        }
-        None => None,
-    };
-    let processors = std::thread::available_parallelism().map_or(0, usize::from);
-    Ok(json!({
-        "clusters": effort.clusters,
-        "placements": effort.placements,
-        "placements_when_steady": effort.placements.min(STEADY_PLACEMENTS),
-        "reactions": effort.reactions,
-        "churn_seconds": effort.churn.as_secs(),
-        "rounds": effort.rounds,
-        "nodes": effort.crowd.nodes,
-        "pods_on_each": effort.crowd.pods,
-        "seed": effort.seed,
-        "etcd_fsync": effort.fsync,
-        "definitions": definitions,
-        "api_server_flags": API_SERVER,
-        "berth": berth,
-        "kubernetes": version("kube-apiserver"),
-        "etcd": version("etcd"),
-        "ocm": version("ocm-placement"),
-        "processors": processors,
-        "processor": line("/proc/cpuinfo", "model name"),
-        "memory": line("/proc/meminfo", "MemTotal"),
-    }))
-}
-
-/// The version of an upstream tool, from where it is kept.
-fn version(name: &str) -> Option<String> {
-    let path = tool(name).ok()?;
-    let folder = path.parent()?.parent()?.file_name()?.to_str()?;
-    folder.split_once('-').map(|(_, version)| version.to_owned())
-}
-
-/// What a file of the system says under a key.
-fn line(file: &str, key: &str) -> Option<String> {
-    let text = fs::read_to_string(file).ok()?;
-    let value = text.lines().find_map(|line| line.strip_prefix(key)?.split_once(':'));
-    value.map(|(_, value)| value.trim().to_owned())
-}
-
-/// What a table is about, in a few sentences before it.
-fn preface(effort: &Effort, scale: Scale, about: &Value) -> String {
-    let text = |key: &str| about[key].as_str().unwrap_or("?").to_owned();
-    let (load, limits) = match scale {
-        Scale::Fleet => (
-            format!(
-                "{} clusters, {} placements ({} in \"one taint\" and \"churn\"), seed {}, ",
-                grouped(effort.clusters as i64),
-                grouped(effort.placements as i64),
-                effort.placements.min(STEADY_PLACEMENTS),
-                effort.seed,
-            ),
-            format!("OCM {}, {} definitions, ", text("ocm"), text("definitions")),
-        ),
-        Scale::Nodes => (
-            format!(
-                "{} nodes with {} pods each, ",
-                grouped(effort.crowd.nodes as i64),
-                grouped(effort.crowd.pods as i64)
-            ),
-            String::new(),
-        ),
-    };
-    let whose = match scale {
-        Scale::Fleet => "OCM's",
-        Scale::Nodes => "kube-controller-manager's",
-    };
-    format!(
-        "{load}{} round{}; {limits}Kubernetes {}, etcd {} ({} fsync); {} × {}, {}. Everybody runs without leader election; \
-         {whose} client limits are 5,000 requests a second (burst 10,000) unless it says default. (×N) is N times Berth's \
-         figure, or behind Berth's N times the bare client's.",
-        effort.rounds,
-        if effort.rounds == 1 { "" } else { "s" },
-        text("kubernetes"),
-        text("etcd"),
-        if effort.fsync { "with" } else { "without" },
-        about["processors"],
-        text("processor"),
-        text("memory"),
-    )
-}
-
 #[cfg(test)]
 mod tests {
+    use clap::ValueEnum as _;
+
     use super::*;
 
     #[test]
@@ -452,6 +419,33 @@ mod tests {
         let places: Vec<_> = effort.scales().into_iter().map(|scale| effort.place(scale)).collect();
         assert_eq!(places, ["peers 1000x1000", "peers nodes 500x20000"]);
         let usual = Effort::of(&Options::default(), true);
-        assert_eq!(usual.scales(), BTreeSet::from([Scale::Fleet]), "nodes are measured when they are named");
+        assert_eq!(
+            usual.scales(),
+            BTreeSet::from([Scale::Fleet, Scale::Nodes, Scale::Silence]),
+            "one command measures everything"
+        );
+    }
+
+    #[test]
+    fn everybody_is_measured_unless_some_are_named_or_the_run_is_a_small_one() {
+        let measured = |quick| Effort::of(&Options::default(), quick).contenders;
+        assert_eq!(measured(false), Contender::value_variants());
+        let left_out = [Contender::ShippedDefault, Contender::KcmDefault];
+        let few: Vec<_> =
+            Contender::value_variants().iter().filter(|one| !left_out.contains(one)).copied().collect();
+        assert_eq!(measured(true), few, "who is told to be slow takes minutes");
+    }
+
+    #[test]
+    fn nodes_fall_silent_only_where_that_is_no_failure_of_the_network() {
+        let told = |nodes, contender| {
+            let options = Options { nodes, contenders: Some(vec![contender]), ..Options::default() };
+            let effort = Effort::of(&options, true);
+            effort.check().map(|()| effort.place(contender.scale())).map_err(|error| error.to_string())
+        };
+        assert_eq!(told(None, Contender::KcmLifecycle).unwrap(), "peers silence 120x600");
+        assert_eq!(told(Some(100), Contender::BerthLifecycle).unwrap(), "peers silence 100x500");
+        assert!(told(Some(99), Contender::BerthLifecycle).unwrap_err().contains("need 100 at least"));
+        assert_eq!(told(Some(99), Contender::Kcm).unwrap(), "peers nodes 99x495");
     }
 }

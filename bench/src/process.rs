@@ -17,7 +17,8 @@ pub(crate) fn berth() -> anyhow::Result<PathBuf> {
     let berth = own.with_file_name("berth");
     // Built every time: one from yesterday would be measured as today's.
     progress("building the berth binary, if it is not up to date");
-    let build = ["build", "--release", "--locked", "--quiet", "--package", "berth"];
+    // With this one beside it, as `./dev bench` built it: alone it would be compiled with other features, from the ground up.
+    let build = ["build", "--release", "--locked", "--quiet", "-p", "berth", "-p", "berth-bench", "--bins"];
     let status = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into())).args(build).status()?;
     ensure!(status.success() && berth.is_file(), "{} could not be built", berth.display());
     Ok(berth)

@@ -126,6 +126,11 @@ impl Report {
         text
     }
 
+    /// Whether anything was measured: a bench that finds no server to measure on says so and ends.
+    pub(crate) fn has_measured(&self) -> bool {
+        self.rows.iter().any(|row| matches!(row.value, Figure::Number(_)))
+    }
+
     /// Whether a target is missed that holds on any machine.
     pub(crate) fn misses_a_binding_target(&self) -> bool {
         self.missed().any(|(target, _)| target.is_binding)
@@ -167,6 +172,9 @@ impl fmt::Display for Report {
             }
         }
         writeln!(f)?;
+        if !self.has_measured() {
+            return writeln!(f, "targets: nothing was measured");
+        }
         let mut all_met = true;
         for (target, number) in self.missed() {
             all_met = false;
@@ -226,6 +234,9 @@ mod tests {
         report.add("decide", "instructions", Figure::Absent("valgrind not found"));
         report.hold("decide", "instructions", 20.0, true);
         assert!(!report.misses_a_binding_target());
+        assert!(report.to_string().ends_with("targets: nothing was measured\n"));
+        assert!(!report.has_measured());
+        report.add("decide", "µs", Figure::Number(3.0));
         assert!(report.to_string().ends_with("targets: all met, of the 0 of 1 that were measured\n"));
     }
 }

@@ -156,7 +156,8 @@ impl Ground {
         let _reacting = AbortOnDropHandle::new(tokio::spawn(async move {
             let mut events = std::pin::pin!(watcher(api, watcher::Config::default()));
             while let Some(event) = events.next().await {
-                let Ok(Event::Apply(cluster)) = event else { continue };
+                // The first may have been before the watch began.
+                let Ok(Event::Apply(cluster) | Event::InitApply(cluster)) = event else { continue };
                 let Some(beat) = cluster.labels().get(BARE_BEAT) else { continue };
                 let patch = json!({"status": {"decisions": [{"clusterName": beat, "reason": ""}]}});
                 // One that fails is missed by whoever waits for it.

@@ -86,8 +86,13 @@ impl Arena {
 
     /// Starts a contender.
     pub(crate) fn start(&self, contender: Contender) -> anyhow::Result<Running> {
+        self.start_with(contender, &[])
+    }
+
+    /// Starts a contender with more flags, which a stage has for everybody.
+    pub(crate) fn start_with(&self, contender: Contender, flags: &[String]) -> anyhow::Result<Running> {
         let program = self.programs.get(&contender).context("a program was found for every contender")?;
-        contender.start(&self.bed, program)
+        contender.start(&self.bed, program, flags)
     }
 
     /// Waits until every placement has its clusters.

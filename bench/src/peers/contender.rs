@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, anyhow, ensure};
 use berth_bed::{Bed, Companion, Port, tool};
 use clap::ValueEnum;
 
@@ -20,6 +20,8 @@ const REST: Duration = Duration::from_secs(3);
 const LOOK: Duration = Duration::from_millis(500);
 /// How often it is told that somebody still waits.
 const WORD: Duration = Duration::from_secs(30);
+/// How much of a log is told where something goes wrong.
+const LOG_LINES: usize = 20;
 /// How long a contender may take to come to rest.
 const REST_PATIENCE: Duration = Duration::from_mins(20);
 
@@ -42,6 +44,10 @@ pub(crate) enum Contender {
     Kcm,
     /// Kubernetes' taint eviction, with the client limits it comes with
     KcmDefault,
+    /// Berth's node lifecycle: nodes whose leases are renewed, or are not
+    BerthLifecycle,
+    /// Kubernetes' node lifecycle, client limits raised
+    KcmLifecycle,
 }
 
 /// What a contender is about.
@@ -51,6 +57,8 @@ pub(crate) enum Scale {
     Fleet,
     /// Nodes and pods.
     Nodes,
+    /// Nodes that say they are there, or fall silent.
+    Silence,
 }
 
 impl Scale {
@@ -59,6 +67,7 @@ impl Scale {
         match self {
             Self::Fleet => Contender::Berth,
             Self::Nodes => Contender::BerthEvict,
+            Self::Silence => Contender::BerthLifecycle,
         }
     }
 
@@ -67,6 +76,7 @@ impl Scale {
         match self {
             Self::Fleet => Contender::Patched,
             Self::Nodes => Contender::Kcm,
+            Self::Silence => Contender::KcmLifecycle,
         }
     }
 }
@@ -83,6 +93,8 @@ impl Contender {
             Self::BerthEvict => "Berth, taint eviction",
             Self::Kcm => "kube-controller-manager",
             Self::KcmDefault => "kube-controller-manager, default limits",
+            Self::BerthLifecycle => "Berth, node lifecycle",
+            Self::KcmLifecycle => "kube-controller-manager, node lifecycle",
         }
     }
 
@@ -90,6 +102,7 @@ impl Contender {
     pub(crate) fn scale(self) -> Scale {
         match self {
             Self::BerthEvict | Self::Kcm | Self::KcmDefault => Scale::Nodes,
+            Self::BerthLifecycle | Self::KcmLifecycle => Scale::Silence,
             Self::Berth | Self::BerthAll | Self::Patched | Self::Shipped | Self::ShippedDefault => {
                 Scale::Fleet
             }
@@ -98,16 +111,21 @@ impl Contender {
 
     /// Whether it is of other make.
     pub(crate) fn is_peer(self) -> bool {
-        !matches!(self, Self::Berth | Self::BerthAll | Self::BerthEvict)
+        !matches!(self, Self::Berth | Self::BerthAll | Self::BerthEvict | Self::BerthLifecycle)
+    }
+
+    /// Whether it takes seconds for what takes others moments.
+    pub(crate) fn is_slow(self) -> bool {
+        matches!(self, Self::Shipped | Self::ShippedDefault)
     }
 
     /// The program; an absent one says how it is to be had.
     pub(crate) fn program(self) -> anyhow::Result<PathBuf> {
         match self {
-            Self::Berth | Self::BerthAll | Self::BerthEvict => process::berth(),
+            Self::Berth | Self::BerthAll | Self::BerthEvict | Self::BerthLifecycle => process::berth(),
             Self::Patched => Ok(tool("ocm-placement-patched")?),
             Self::Shipped | Self::ShippedDefault => Ok(tool("ocm-placement")?),
-            Self::Kcm | Self::KcmDefault => Ok(tool("kube-controller-manager")?),
+            Self::Kcm | Self::KcmDefault | Self::KcmLifecycle => Ok(tool("kube-controller-manager")?),
         }
     }
 
@@ -121,12 +139,14 @@ impl Contender {
             Self::BerthEvict => "berth-evict",
             Self::Kcm => "kcm",
             Self::KcmDefault => "kcm-default",
+            Self::BerthLifecycle => "berth-lifecycle",
+            Self::KcmLifecycle => "kcm-lifecycle",
         }
     }
 
     /// Alone on its server, so without a leader to elect; and with a port for its health, as in life.
     fn arguments(self, kubeconfig: &str, port: u16) -> Vec<String> {
-        let berth = |controllers: &str| {
+        let berth = |controllers: &str| -> Vec<String> {
             let flags = ["--leader-elect=false", "--log=warn"].map(str::to_owned);
             let rest = [format!("--controllers={controllers}"), format!("--metrics-bind=127.0.0.1:{port}")];
             ["run".to_owned(), kubeconfig.to_owned()].into_iter().chain(flags).chain(rest).collect()
@@ -137,29 +157,33 @@ impl Contender {
             let rest = [format!("--listen=127.0.0.1:{port}"), "--namespace=default".to_owned()];
             flags.into_iter().chain(rest).chain(limits.iter().map(ToString::to_string)).collect()
         };
-        let kcm = |limits: &[&str]| {
-            // By itself the eviction controller finds no pods: the index it looks in is made by the other one, which has
-            // nothing to do here.
-            let controllers = "--controllers=taint-eviction-controller,daemonset-controller";
-            let flags = [kubeconfig, controllers, "--leader-elect=false", "--secure-port=0"];
+        let kcm = |controllers: &str, limits: &[&str]| -> Vec<String> {
+            let controllers = format!("--controllers={controllers}");
+            let flags = [kubeconfig, &controllers, "--leader-elect=false", "--secure-port=0"];
             flags.iter().chain(limits).map(ToString::to_string).collect()
         };
+        // By itself the eviction controller finds no pods: the index it looks in is made by the other one, which has
+        // nothing to do here.
+        let evicting = "taint-eviction-controller,daemonset-controller";
         match self {
             Self::Berth => berth("placement-controller"),
             Self::BerthAll => berth("*"),
             Self::Patched | Self::Shipped => ocm(&RAISED),
             Self::ShippedDefault => ocm(&[]),
             Self::BerthEvict => berth("taint-eviction-controller"),
-            Self::Kcm => kcm(&RAISED),
-            Self::KcmDefault => kcm(&[]),
+            Self::Kcm => kcm(evicting, &RAISED),
+            Self::KcmDefault => kcm(evicting, &[]),
+            Self::BerthLifecycle => berth("node-lifecycle-controller"),
+            Self::KcmLifecycle => kcm("node-lifecycle-controller", &RAISED),
         }
     }
 
-    /// Starts it on a bed's API server.
-    pub(crate) fn start(self, bed: &Bed, program: &Path) -> anyhow::Result<Running> {
+    /// Starts it on a bed's API server, with more flags than it always has.
+    pub(crate) fn start(self, bed: &Bed, program: &Path, flags: &[String]) -> anyhow::Result<Running> {
         let port = Port::reserve()?;
         let kubeconfig = format!("--kubeconfig={}", bed.kubeconfig().display());
-        let arguments = self.arguments(&kubeconfig, port.number());
+        let mut arguments = self.arguments(&kubeconfig, port.number());
+        arguments.extend_from_slice(flags);
         let begun = Instant::now();
         let companion = Companion::launch(bed, self.log(), program.to_owned(), arguments)?;
         Ok(Running { contender: self, companion, begun, _port: port })
@@ -213,13 +237,18 @@ impl Running {
     /// Fails, with the end of its log, if it has ended by itself.
     pub(crate) fn alive(&mut self) -> anyhow::Result<()> {
         let Some(status) = self.companion.ended() else { return Ok(()) };
-        let log = self.companion.log();
-        let tail: Vec<_> = log.lines().rev().take(20).collect();
-        let tail: Vec<_> = tail.into_iter().rev().collect();
-        anyhow::bail!("{} ended ({status}):\n{}", self.contender.title(), tail.join("\n"))
+        anyhow::bail!("{} ended ({status}):\n{}", self.contender.title(), self.log_end())
     }
 
-    /// Waits for something that is seen elsewhere; not for ever, if this contender is gone.
+    /// The last lines it logged.
+    fn log_end(&self) -> String {
+        let log = self.companion.log();
+        let lines: Vec<_> = log.lines().collect();
+        lines[lines.len().saturating_sub(LOG_LINES)..].join("\n")
+    }
+
+    /// Waits for something that is seen elsewhere; not for ever, if this contender is gone. What is not seen comes with the
+    /// end of the contender's log, which may say why.
     pub(crate) async fn until(
         &mut self,
         seen: impl Future<Output = anyhow::Result<()>>,
@@ -228,7 +257,9 @@ impl Running {
         let mut told = Instant::now();
         loop {
             tokio::select! {
-                done = &mut seen => return done,
+                done = &mut seen => return done.map_err(|error| {
+                    anyhow!("{error:#}\n{} logged last:\n{}", self.contender.title(), self.log_end())
+                }),
                 () = tokio::time::sleep(LOOK) => self.alive()?,
             }
             self.tell("is not seen to be done", &mut told)?;

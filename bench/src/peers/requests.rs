@@ -70,6 +70,12 @@ impl Requests {
         Ok(Self(requests))
     }
 
+    /// These and no others.
+    #[cfg(test)]
+    pub(crate) fn of<const N: usize>(counts: [(&str, f64); N]) -> Self {
+        Self(counts.map(|(name, count)| (name.to_owned(), count)).into())
+    }
+
     /// Those that came after the others.
     pub(crate) fn since(&self, before: &Self) -> Self {
         let more = self

@@ -17,7 +17,8 @@ const REACT: &str = "one taint";
 pub(crate) const MEDIAN: Kind = Kind { stage: REACT, name: "reaction, median", unit: "ms" };
 pub(crate) const NINETIETH: Kind = Kind { stage: REACT, name: "reaction, 90th percentile", unit: "ms" };
 pub(crate) const NINETY_NINTH: Kind = Kind { stage: REACT, name: "reaction, 99th percentile", unit: "ms" };
-const REACT_PROCESSOR: Kind = Kind { stage: REACT, name: "processor, each change of a taint", unit: "ms" };
+pub(crate) const REACT_PROCESSOR: Kind =
+    Kind { stage: REACT, name: "processor, each change of a taint", unit: "ms" };
 const REACT_WRITES: Kind = Kind { stage: REACT, name: "writes and events, each change", unit: "" };
 
 const CHURN: &str = "churn";
@@ -29,9 +30,11 @@ const CHURN_MEMORY: Kind = Kind { stage: CHURN, name: "memory at most", unit: "M
 pub(crate) const CHURN_WRITES: Kind = Kind { stage: CHURN, name: "writes and events", unit: "" };
 
 /// Changes a second that concern nobody.
-const RATE: u32 = 100;
+pub(crate) const RATE: u32 = 100;
 /// A contender that has rested so long has nothing of the last change left to do.
-const BREATH: Duration = Duration::from_millis(500);
+pub(crate) const BREATH: Duration = Duration::from_millis(500);
+/// Reactions of whoever takes seconds for each: enough for a median, and no target is about them.
+const SLOW_REACTIONS_MAX: usize = 20;
 /// A stride through the selected clusters that repeats none early.
 const STRIDE: usize = 7_919;
 
@@ -67,7 +70,7 @@ impl Stage for Steady {
 }
 
 impl Steady {
-    /// From sending the taint until no decision names the cluster. The contender rests before each.
+    /// From the answer to the taint until no decision names the cluster. The contender rests before each.
     async fn react(
         &self,
         arena: &Arena,
@@ -78,19 +81,21 @@ impl Steady {
         let taint = json!({"spec": {"taints": [{"key": "bench.berth.dev/down", "effect": "NoSelect"}]}});
         let mut took = Vec::new();
         let window = arena.open(Some(running)).await?;
-        for number in 0..self.reactions {
+        let reactions =
+            if contender.is_slow() { self.reactions.min(SLOW_REACTIONS_MAX) } else { self.reactions };
+        for number in 0..reactions {
             let selected = arena.view.now(berth_sim::State::clusters);
             let place = number.wrapping_mul(STRIDE) % selected.len().max(1);
             let cluster = selected.get(place).context("no cluster is selected")?;
-            let begun = Instant::now();
             arena.load.change(cluster, taint.clone()).await?;
+            let begun = Instant::now();
             running.until(arena.view.until("the cluster is left", |state| !state.names(cluster))).await?;
             took.push(millis(begun.elapsed()));
             running.rest_for(BREATH).await?;
             arena.load.change(cluster, json!({"spec": {"taints": Value::Null}})).await?;
             running.rest_for(BREATH).await?;
         }
-        let changes = 2 * self.reactions;
+        let changes = 2 * reactions;
         let spent = arena.close(window, Some(running), Own::Clusters(changes)).await?;
         let column = Column::Of(contender);
         for (kind, share) in [(MEDIAN, 0.5), (NINETIETH, 0.9), (NINETY_NINTH, 0.99)] {

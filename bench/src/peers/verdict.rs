@@ -2,10 +2,11 @@
 
 use super::contender::Scale;
 use super::evict::{self, restart};
-use super::floor::TRIP;
-use super::settle::{DECIDED, MEMORY, PROCESSOR_QUIET, REQUESTS};
+use super::floor::RESTED;
+use super::settle::{DECIDED, MEMORY, PROCESSOR_QUIET, REQUESTS, RESTART_WRITES};
 use super::sheet::{Column, Kind, Sheet};
-use super::steady::{CHURN_CORE, CHURN_WRITES, MEDIAN, NINETY_NINTH};
+use super::silence;
+use super::steady::{CHURN_CORE, CHURN_WRITES, MEDIAN, NINETY_NINTH, REACT_PROCESSOR};
 use crate::figure::Figure;
 use crate::report::{Report, Row};
 
@@ -17,12 +18,15 @@ const REQUESTS_MAX: f64 = 5.5;
 const PROCESSOR_MIN: f64 = 20.0;
 /// How many times less memory.
 const MEMORY_MIN: f64 = 2.0;
-/// How many round trips of a write a reaction may take, the write of the taint itself among them.
+/// How many round trips of a write, after a rest as long as before a taint, a reaction may take. The clock starts with the answer
+/// to the taint, so that its own round trip is not among them.
 const ROUND_TRIPS_MAX: f64 = 3.0;
-/// How many times less of the processors and of memory the eviction must need than kube-controller-manager.
+/// How many times less of the processors and of memory the controllers of nodes must need than kube-controller-manager.
 const EVICTION_MIN: f64 = 2.0;
-/// How much later than the pods bear a taint the last of them may go, in seconds, whoever was started anew meanwhile.
+/// How much later than it is due something may be seen to happen, in seconds.
 const LATE_MAX: f64 = 1.0;
+/// The processor time that a change of a taint may take, in milliseconds.
+const REACT_PROCESSOR_MAX: f64 = 1.0;
 /// The share of a core that changes which concern nobody may take, in percent.
 const CHURN_PERCENT_MAX: f64 = 1.0;
 
@@ -32,6 +36,7 @@ pub(crate) fn tell(sheet: &Sheet, scale: Scale, report: &mut Report) {
     match scale {
         Scale::Fleet => judge.fleet(),
         Scale::Nodes => judge.nodes(),
+        Scale::Silence => judge.silence(),
     }
 }
 
@@ -48,9 +53,12 @@ impl Judge<'_> {
         self.at_most(REQUESTS, REQUESTS_MAX, true);
         self.behind(PROCESSOR_QUIET, PROCESSOR_MIN);
         self.behind(MEMORY, MEMORY_MIN);
-        self.row(MEDIAN).floor = self.sheet.value(TRIP, Column::Floor);
-        self.over_floor(NINETY_NINTH, TRIP, ROUND_TRIPS_MAX);
-        self.at_most(CHURN_CORE, CHURN_PERCENT_MAX, false);
+        self.row(MEDIAN).floor = self.sheet.value(RESTED, Column::Floor);
+        self.over_floor(NINETY_NINTH, RESTED, ROUND_TRIPS_MAX);
+        self.at_most(REACT_PROCESSOR, REACT_PROCESSOR_MAX, false);
+        self.at_most(RESTART_WRITES, 0.0, true);
+        self.row(CHURN_CORE).floor = self.sheet.value(CHURN_CORE, Column::Floor);
+        self.report.hold(&named(CHURN_CORE), CHURN_CORE.unit, CHURN_PERCENT_MAX, false);
         self.at_most(CHURN_WRITES, 0.0, true);
     }
 
@@ -59,6 +67,14 @@ impl Judge<'_> {
         self.behind(evict::PROCESSOR, EVICTION_MIN);
         self.behind(evict::MEMORY, EVICTION_MIN);
         self.at_most(restart::LAST, f64::from(restart::BORNE) + LATE_MAX, false);
+    }
+
+    fn silence(&mut self) {
+        self.row(silence::LATE_LAST).floor = self.sheet.value(silence::LATE_LAST, Column::Floor);
+        self.report.hold(&named(silence::LATE_LAST), silence::LATE_LAST.unit, LATE_MAX, false);
+        self.behind(silence::CALM_CORE, EVICTION_MIN);
+        self.behind(silence::CALM_MEMORY, EVICTION_MIN);
+        self.behind(silence::SILENT_PROCESSOR, EVICTION_MIN);
     }
 
     /// At most so many times what the bare client needs for something.
