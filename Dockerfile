@@ -5,7 +5,7 @@
 # ./dev image-check builds the binary with the line below and runs it in an empty root, so what is here is what was tried.
 ARG RUST=1.95.0
 FROM rust:${RUST}-bookworm AS build
-ARG PROFILE=release
+ARG PROFILE=dist
 WORKDIR /src
 COPY . .
 # Only the last crate is told: what is linked in is the same either way, and a build for a laptop can be reused.

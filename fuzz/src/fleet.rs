@@ -15,7 +15,10 @@ pub(crate) fn delta(object: Object) -> Option<Delta> {
         Object::Placement(placement) => Delta::Placement(placement),
         Object::PlacementDecision(decision) => Delta::Decision(decision),
         Object::AddOnPlacementScore(score) => Delta::Score(score),
-        Object::ClusterClaim(_) => return None,
+        Object::ClusterClaim(_)
+        | Object::EvictionPolicy(_)
+        | Object::ReplacementPolicy(_)
+        | Object::Replacement(_) => return None,
     })
 }
 
