@@ -68,6 +68,7 @@ impl Inside {
             health: health.clone(),
             metrics: Arc::clone(&metrics),
             inquiries: asked,
+            pace: berth_control::Pace::default(),
         };
         {
             let _within = runtime.enter();

@@ -25,6 +25,7 @@ use crate::due::{Due, Ended};
 use crate::inquiry::{Inquiries, Question, Sight, Unanswered};
 use crate::lead::Fence;
 use crate::names::{ControllerList, ControllerName};
+use crate::pace::{Pace, Tempo};
 use crate::serve::{Check, Health, Metrics, PlacementState, Pulse};
 use crate::watch::{Vigil, Watches};
 use crate::world::{Kind, Told, World};
@@ -77,6 +78,8 @@ pub struct Options {
     pub metrics: Arc<Metrics>,
     /// What others in this process ask; answered by whoever leads and by who stands by alike.
     pub inquiries: Inquiries,
+    /// How soon the thread that runs this looks for news, for who runs it to heed.
+    pub pace: Pace,
 }
 
 /// Runs the controllers until `stop`. Writes under way are finished then.
@@ -93,6 +96,7 @@ pub async fn run(client: Client, options: Options, stop: CancellationToken) {
         health,
         metrics,
         inquiries,
+        pace,
     } = options;
     let setup = Setup { dialect, evictions, lifecycle, metrics: Arc::clone(&metrics) };
     let seats: Vec<Seat> = controllers.enabled().map(|name| Seat::new(controller(name, &setup))).collect();
@@ -104,7 +108,8 @@ pub async fn run(client: Client, options: Options, stop: CancellationToken) {
         vigil: Arc::new(Vigil::new(&health)),
         stop: stop.clone(),
     };
-    let (events, recorder) = Events::start(client.clone(), fence.clone(), identity, Arc::clone(&metrics));
+    let (events, recorder) =
+        Events::start(client.clone(), fence.clone(), identity, Arc::clone(&metrics), pace.clone());
     let (dialects, _asking) = follow_dialect(client.clone(), dialect);
     let writer = Writer { client, fence: fence.clone(), told, events, metrics, reviewer: Arc::default() };
     let mut kinds: Vec<Kind> = seats.iter().flat_map(|seat| seat.controller.kinds()).copied().collect();
@@ -133,6 +138,8 @@ pub async fn run(client: Client, options: Options, stop: CancellationToken) {
         waiting,
         pulse,
         turned: Instant::now(),
+        tempo: Tempo::new(pace, Instant::now()),
+        news: 0,
         first: 0,
         is_behind: false,
         is_put_off: false,
@@ -250,6 +257,10 @@ struct Loop {
     pulse: Pulse,
     /// When this turn of the loop began.
     turned: Instant,
+    /// How soon to look for news.
+    tempo: Tempo,
+    /// What was heard in this turn.
+    news: usize,
     /// Whose turn it is to decide first.
     first: usize,
     /// Whether the last turn ended before everything was decided.
@@ -300,6 +311,12 @@ impl Loop {
                 self.ended(ended);
             }
             self.decide(now());
+            let news = std::mem::take(&mut self.news);
+            if self.seats.iter().all(|seat| seat.is_filled) {
+                self.tempo.turn(self.turned, news, self.jobs.len());
+            } else {
+                self.tempo.hurry(self.turned);
+            }
         }
         Box::pin(self.drain()).await;
     }
@@ -332,6 +349,7 @@ impl Loop {
     }
 
     fn hear(&mut self, told: Told) {
+        self.news += 1;
         let told = match told {
             Told::Found(found) => {
                 if let Some(seat) = self.seats.iter_mut().find(|seat| seat.controller.name() == found.asker) {
@@ -563,6 +581,7 @@ impl Loop {
     }
 
     async fn drain(mut self) {
+        self.tempo.hurry(Instant::now());
         let under_way = self.jobs.len();
         if under_way > 0 {
             tracing::info!(under_way, "finishing writes");

@@ -1,8 +1,8 @@
 //! `berth run`: the controllers, against any Kubernetes.
 
 use anyhow::Context as _;
-use berth_control::inquiries;
 use berth_control::lead::HOME;
+use berth_control::{Pace, inquiries};
 use clap::Args;
 use tokio::runtime;
 use tokio_util::sync::CancellationToken;
@@ -41,20 +41,28 @@ pub fn run(args: RunArgs, console: &mut Console<'_>) -> anyhow::Result<Outcome> 
     if let Some(idle) = &settings.idle {
         tracing::warn!("{idle}");
     }
-    on_one_thread(work(settings, console))
+    let pace = Pace::default();
+    on_one_thread(pace.clone(), work(settings, pace, console))
 }
 
 /// Runs a job on this thread alone, and leaves behind what it has not finished. The controllers wait for a server nearly
-/// all the time; what woke one thread after another for every event would cost more than the work.
-fn on_one_thread<T>(job: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
-    let runtime = runtime::Builder::new_current_thread().enable_all().build();
+/// all the time; what woke one thread after another for every event would cost more than the work. Before the thread sleeps it
+/// rests as long as the pace allows, so that it is woken for several events at once.
+fn on_one_thread<T>(pace: Pace, job: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    let rest = move || {
+        let rest = pace.rest();
+        if !rest.is_zero() {
+            std::thread::sleep(rest);
+        }
+    };
+    let runtime = runtime::Builder::new_current_thread().enable_all().on_thread_park(rest).build();
     let runtime = runtime.context("the process cannot start its runtime")?;
     let outcome = runtime.block_on(job);
     runtime.shutdown_background();
     outcome
 }
 
-async fn work(settings: Settings, console: &mut Console<'_>) -> anyhow::Result<Outcome> {
+async fn work(settings: Settings, pace: Pace, console: &mut Console<'_>) -> anyhow::Result<Outcome> {
     let mut signals = Signals::listen()?;
     let server = connect::find(&settings.server, Otherwise::Kubectl).await?;
     let listeners = Listeners::bind(settings.metrics, &settings.debug).await?;
@@ -71,6 +79,7 @@ async fn work(settings: Settings, console: &mut Console<'_>) -> anyhow::Result<O
         nodes: settings.nodes,
         listeners,
         inquiries: inquiries(),
+        pace,
     };
     let stop = CancellationToken::new();
     let running = controllers.run(stop.clone(), async |line| {

@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use berth_admission::TimeAdded;
 use berth_api::ManagedCluster;
 use berth_control::lead::HOME;
-use berth_control::{ControllerList, inquiries};
+use berth_control::{ControllerList, Pace, inquiries};
 use berth_hub::Admission;
 use clap::Args;
 use kube::Client;
@@ -104,6 +104,8 @@ pub fn run(args: UpArgs, console: &mut Console<'_>) -> anyhow::Result<Outcome> {
                 nodes,
                 listeners,
                 inquiries,
+                // The hub works in the same threads.
+                pace: Pace::default(),
             };
             work(place, controllers, demo, stop, console).await
         };

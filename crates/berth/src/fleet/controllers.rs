@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow};
 use berth_control::lead::{Clock, Driver, Fence, LeaderElection};
 use berth_control::serve::{Certificate, Health, Listener, Metrics, Service, router};
-use berth_control::{ControllerList, ControllerName, Dialect, Inquirer, Inquiries, Options, debug};
+use berth_control::{ControllerList, ControllerName, Dialect, Inquirer, Inquiries, Options, Pace, debug};
 use kube::Client;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
@@ -99,6 +99,8 @@ pub(crate) struct Controllers {
     pub(crate) listeners: Listeners,
     /// How others in this process ask about the fleet.
     pub(crate) inquiries: (Inquirer, Inquiries),
+    /// How soon the thread that runs them looks for news, where it heeds that.
+    pub(crate) pace: Pace,
 }
 
 impl Controllers {
@@ -113,7 +115,7 @@ impl Controllers {
         stop: CancellationToken,
         ready: impl AsyncFnOnce(String) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
-        let Self { client, server, list, election, identity, home, nodes, listeners, inquiries } = self;
+        let Self { client, server, list, election, identity, home, nodes, listeners, inquiries, pace } = self;
         let count = list.enabled().count();
         let line = format!(
             "controllers ready: {count} of {} on {server}{}",
@@ -166,6 +168,7 @@ impl Controllers {
             health: health.clone(),
             metrics,
             inquiries,
+            pace,
         };
         let election = {
             let (resign, stop) = (resign.clone(), stop.clone());

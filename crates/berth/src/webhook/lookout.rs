@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use berth_control::lead::{Fence, HOME};
 use berth_control::serve::{Health, Metrics};
-use berth_control::{ControllerName, Dialect, EvictionLimits, Inquirer, Inquiries, Options, inquiries};
+use berth_control::{ControllerName, Dialect, EvictionLimits, Inquirer, Inquiries, Options, Pace, inquiries};
 use berth_engine::node::LifecyclePolicy;
 use kube::Client;
 use tokio::sync::watch;
@@ -48,6 +48,8 @@ impl Lookout {
                 health: Health::default(),
                 metrics: Arc::clone(&metrics),
                 inquiries,
+                // Others work in its threads.
+                pace: Pace::default(),
             };
             berth_control::run(client.clone(), options, stop)
         })

@@ -8,7 +8,7 @@
 //! is told again and again until it was taken.
 //!
 //! ```text
-//!   record ---> 8,192 places ---> no write is under way, or 5 s ---> 4 at a time, 5 attempts
+//!   record ---> 16,384 places --> no write is under way, or 5 s ---> 16 at a time, 5 attempts
 //!   confirm --> 32 places ---------------------------------------> 2 at a time, for a minute
 //! ```
 
@@ -31,6 +31,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::write::{Note, Target};
 use crate::lead::{Fence, Term};
+use crate::pace::Pace;
 use crate::serve::Metrics;
 
 /// Events that may wait to be recorded.
@@ -103,11 +104,12 @@ impl Events {
         fence: Fence,
         identity: String,
         metrics: Arc<Metrics>,
+        pace: Pace,
     ) -> (Self, JoinHandle<()>) {
         let (queue, waiting) = mpsc::channel(WAITING_MAX);
         let (writes, quiet) = watch::channel(0);
         let (confirming, to_confirm) = mpsc::channel(CONFIRMING_MAX);
-        let recorder = Arc::new(Recorder { client, fence, identity, metrics: Arc::clone(&metrics) });
+        let recorder = Arc::new(Recorder { client, fence, identity, metrics: Arc::clone(&metrics), pace });
         let recorder = tokio::spawn(async move {
             let recording = stream(waiting).for_each_concurrent(AT_ONCE, |handed| {
                 let (recorder, quiet) = (Arc::clone(&recorder), quiet.clone());
@@ -187,6 +189,7 @@ struct Recorder {
     fence: Fence,
     identity: String,
     metrics: Arc<Metrics>,
+    pace: Pace,
 }
 
 impl Recorder {
@@ -195,7 +198,10 @@ impl Recorder {
         let (term, event) = (handed.term, event(handed, &self.identity));
         let mut attempt = 1;
         let recorded = loop {
-            match self.attempt(term, &event, TIMEOUT, attempt == 1).await {
+            let telling = self.pace.telling();
+            let attempted = self.attempt(term, &event, TIMEOUT, attempt == 1).await;
+            drop(telling);
+            match attempted {
                 Err(error) if attempt < ATTEMPTS_MAX && error.may_pass() => {
                     sleep(PAUSE * 2_u32.pow(attempt - 1)).await;
                     attempt += 1;
@@ -384,6 +390,7 @@ mod tests {
             Fence::open(),
             "me".to_owned(),
             Arc::clone(&metrics),
+            Pace::default(),
         );
         (events, metrics, sent)
     }
@@ -476,7 +483,8 @@ mod tests {
         });
         let metrics = Arc::new(Metrics::default());
         let client = Client::new(server, "default");
-        let (events, _) = Events::start(client, Fence::closed(), "me".to_owned(), Arc::clone(&metrics));
+        let (events, _) =
+            Events::start(client, Fence::closed(), "me".to_owned(), Arc::clone(&metrics), Pace::default());
         record(&events);
         counted(&metrics, "fenced").await;
         assert!(sent.try_recv().is_err());

@@ -47,7 +47,13 @@ pub(super) fn writer(code: u16, answer: Value) -> (Writer, Asked, mpsc::Receiver
     let client = Client::new(server, "default");
     let (told, hearing) = mpsc::channel(8);
     let metrics = Arc::new(Metrics::default());
-    let (events, _) = Events::start(client.clone(), Fence::open(), "me".to_owned(), Arc::clone(&metrics));
+    let (events, _) = Events::start(
+        client.clone(),
+        Fence::open(),
+        "me".to_owned(),
+        Arc::clone(&metrics),
+        crate::Pace::default(),
+    );
     let reviewer = Arc::default();
     (Writer { client, fence: Fence::open(), told, events, metrics, reviewer }, asked, hearing)
 }

@@ -140,7 +140,13 @@ fn diary() -> (Loop, Arc<Mutex<Vec<String>>>) {
     let client = Client::new(server, "default");
     let (told, hearing) = mpsc::channel(TOLD_MAX);
     let (health, metrics) = (Health::default(), Arc::new(Metrics::default()));
-    let (events, _) = Events::start(client.clone(), Fence::open(), "me".to_owned(), Arc::clone(&metrics));
+    let (events, _) = Events::start(
+        client.clone(),
+        Fence::open(),
+        "me".to_owned(),
+        Arc::clone(&metrics),
+        Pace::default(),
+    );
     let diary = Arc::new(Mutex::new(Vec::new()));
     let mut seat = Seat::new(Box::new(Diary {
         lines: Arc::clone(&diary),
@@ -178,6 +184,8 @@ fn diary() -> (Loop, Arc<Mutex<Vec<String>>>) {
         waiting: health.check("caches"),
         pulse: health.pulse("loop", PULSE_MAX),
         turned: Instant::now(),
+        tempo: Tempo::new(Pace::default(), Instant::now()),
+        news: 0,
         first: 0,
         is_behind: false,
         is_put_off: false,
