@@ -17,16 +17,15 @@ const WINDOW: Duration = Duration::from_millis(250);
 /// So many news in a window are a murmur: at fewer, waking for each costs next to nothing.
 const MURMUR_NEWS: usize = 8;
 /// The rest while changes murmur: how late the first that matters may be seen.
-const MURMUR_REST: Duration = Duration::from_millis(25);
+const MURMUR_REST: Duration = Duration::from_millis(50);
 /// With so many writes under way no single one is waited for.
 const MANY: usize = 16;
 /// The longest rest while many writes are under way, and by how much it grows.
-const STORM_REST_MAX: Duration = Duration::from_millis(10);
+const STORM_REST_MAX: Duration = Duration::from_millis(25);
 const STORM_STEP: Duration = Duration::from_micros(500);
-/// The rest while many events are on their way, for which nobody waits.
-const TELLING_REST: Duration = Duration::from_millis(5);
-/// With so many events on their way.
-const TELLING_MANY: u32 = 1;
+/// The rest for each event that is on its way, for which nobody waits, and for how many of them at most.
+const TELLING_REST: Duration = Duration::from_micros(2_500);
+const TELLING_MAX: u32 = 8;
 /// What stands for: not now, something is waited for.
 const AWAKE: u32 = u32::MAX;
 
@@ -59,7 +58,8 @@ impl Pace {
             AWAKE => return Duration::ZERO,
             micros => Duration::from_micros(micros.into()),
         };
-        if self.0.telling.load(Ordering::Relaxed) < TELLING_MANY { rest } else { rest.max(TELLING_REST) }
+        let telling = self.0.telling.load(Ordering::Relaxed).min(TELLING_MAX);
+        rest.max(TELLING_REST * telling)
     }
 
     /// An event sets out.
@@ -144,7 +144,14 @@ mod tests {
     }
 
     /// Lets `news` come every `every`, `turns` times.
-    fn come(tempo: &mut Tempo, now: &mut Instant, every: Duration, turns: u32, news: usize, under_way: usize) {
+    fn come(
+        tempo: &mut Tempo,
+        now: &mut Instant,
+        every: Duration,
+        turns: u32,
+        news: usize,
+        under_way: usize,
+    ) {
         for _ in 0..turns {
             *now += every;
             tempo.turn(*now, news, under_way);
@@ -169,7 +176,7 @@ mod tests {
         let (mut tempo, pace, mut now) = tempo();
         come(&mut tempo, &mut now, millis(10), 60, 1, 0);
         assert_eq!(pace.rest(), MURMUR_REST);
-        come(&mut tempo, &mut now, millis(30), 30, 3, 0);
+        come(&mut tempo, &mut now, millis(60), 15, 6, 0);
         assert_eq!(pace.rest(), MURMUR_REST, "gathered, they are as many");
         come(&mut tempo, &mut now, millis(10), 1, 1, 1);
         assert_eq!(pace.rest(), Duration::ZERO, "a write is under way");
@@ -186,7 +193,7 @@ mod tests {
         let (mut tempo, pace, mut now) = tempo();
         come(&mut tempo, &mut now, millis(1), 100, 1, 64);
         assert_eq!(pace.rest(), STORM_REST_MAX, "they trickle");
-        come(&mut tempo, &mut now, millis(10), 5, 12, 64);
+        come(&mut tempo, &mut now, millis(30), 5, 12, 64);
         assert_eq!(pace.rest(), STORM_REST_MAX, "a good handful");
         come(&mut tempo, &mut now, millis(10), 2, 40, 64);
         assert_eq!(pace.rest(), STORM_REST_MAX / 4, "the server is faster than that");
@@ -197,9 +204,9 @@ mod tests {
     #[test]
     fn events_are_gathered_unless_a_write_is_waited_for() {
         let (mut tempo, pace, mut now) = tempo();
-        let telling: Vec<Telling> = (0..TELLING_MANY).map(|_| pace.telling()).collect();
+        let telling: Vec<Telling> = (0..2 * TELLING_MAX).map(|_| pace.telling()).collect();
         come(&mut tempo, &mut now, millis(10), 1, 0, 0);
-        assert_eq!(pace.rest(), TELLING_REST);
+        assert_eq!(pace.rest(), TELLING_MAX * TELLING_REST);
         come(&mut tempo, &mut now, millis(10), 1, 1, 1);
         assert_eq!(pace.rest(), Duration::ZERO);
         come(&mut tempo, &mut now, millis(10), 1, 1, 0);

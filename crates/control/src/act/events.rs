@@ -8,7 +8,7 @@
 //! is told again and again until it was taken.
 //!
 //! ```text
-//!   record ---> 16,384 places --> no write is under way, or 5 s ---> 16 at a time, 5 attempts
+//!   record ---> 16,384 places --> no write is under way, or 5 s ---> 32 at a time, 5 attempts
 //!   confirm --> 32 places ---------------------------------------> 2 at a time, for a minute
 //! ```
 
@@ -37,9 +37,12 @@ use crate::serve::Metrics;
 /// Events that may wait to be recorded.
 const WAITING_MAX: usize = 16_384;
 /// Events recorded at a time, once no write is under way.
-const AT_ONCE: usize = 16;
-/// How long no write is under way before events are recorded: what is to be seen of a write is not kept waiting by telling it.
+const AT_ONCE: usize = 32;
+/// How long no write is under way before events are recorded, where many were at once: more may follow, and what is to be seen of
+/// a write is not kept waiting by telling of others.
 const LULL: Duration = Duration::from_millis(50);
+/// So many writes at once are many. What fewer have done is told as soon as they are done, while all that takes is still at hand.
+const MANY: usize = 8;
 /// How long those whose turn it is wait for writes at most. So while writes never end, a few events are told now and then, and
 /// their storm is over sooner than if all were.
 const HOLD_MAX: Duration = Duration::from_secs(5);
@@ -68,7 +71,7 @@ pub(crate) struct Events {
     queue: mpsc::Sender<Handed>,
     /// Those that somebody waits for.
     confirming: mpsc::Sender<Handed>,
-    writes: Arc<watch::Sender<usize>>,
+    writes: Arc<watch::Sender<Writes>>,
     /// The nanosecond that the last event was named after. A clock may tell two readers the same one.
     named_after: Arc<AtomicI64>,
     metrics: Arc<Metrics>,
@@ -85,14 +88,22 @@ struct Handed {
     term: Term,
 }
 
+/// How many writes are under way.
+#[derive(Clone, Copy, Debug, Default)]
+struct Writes {
+    count: usize,
+    /// How many there were at once since none was.
+    peak: usize,
+}
+
 /// Writes under way. Events are recorded when none are.
-pub(crate) struct UnderWay(Arc<watch::Sender<usize>>);
+pub(crate) struct UnderWay(Arc<watch::Sender<Writes>>);
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
-        self.0.send_if_modified(|count| {
-            *count -= 1;
-            *count == 0
+        self.0.send_if_modified(|writes| {
+            writes.count -= 1;
+            writes.count == 0
         });
     }
 }
@@ -107,7 +118,7 @@ impl Events {
         pace: Pace,
     ) -> (Self, JoinHandle<()>) {
         let (queue, waiting) = mpsc::channel(WAITING_MAX);
-        let (writes, quiet) = watch::channel(0);
+        let (writes, quiet) = watch::channel(Writes::default());
         let (confirming, to_confirm) = mpsc::channel(CONFIRMING_MAX);
         let recorder = Arc::new(Recorder { client, fence, identity, metrics: Arc::clone(&metrics), pace });
         let recorder = tokio::spawn(async move {
@@ -131,8 +142,10 @@ impl Events {
     /// Writes begin; they are under way until what comes back is dropped.
     pub(crate) fn writing(&self) -> UnderWay {
         // Nobody waits for writes to begin.
-        self.writes.send_if_modified(|count| {
-            *count += 1;
+        self.writes.send_if_modified(|writes| {
+            let before = if writes.count == 0 { 0 } else { writes.peak };
+            writes.count += 1;
+            writes.peak = before.max(writes.count);
             false
         });
         UnderWay(Arc::clone(&self.writes))
@@ -173,11 +186,14 @@ fn stream(queue: mpsc::Receiver<Handed>) -> impl Stream<Item = Handed> {
     })
 }
 
-/// Waits until no write has been under way for a moment, or nobody writes any more.
-async fn lull(mut quiet: watch::Receiver<usize>) {
-    while quiet.wait_for(|count| *count == 0).await.is_ok() {
+/// Waits until no write is under way, after many of them for a moment, or until nobody writes any more.
+async fn lull(mut quiet: watch::Receiver<Writes>) {
+    while let Ok(peak) = quiet.wait_for(|writes| writes.count == 0).await.map(|writes| writes.peak) {
+        if peak < MANY {
+            return;
+        }
         sleep(LULL).await;
-        if *quiet.borrow() == 0 {
+        if quiet.borrow().count == 0 {
             return;
         }
     }
@@ -424,8 +440,26 @@ mod tests {
         let next = events.writing();
         tokio::time::sleep(2 * LULL).await;
         assert!(sent.try_recv().is_err(), "the next write began at once");
+        let begun = Instant::now();
         drop(next);
         assert_eq!(sent.recv().await.unwrap(), "/apis/events.k8s.io/v1/namespaces/n/events");
+        assert!(begun.elapsed() < LULL, "after a few nothing more is waited for: {:?}", begun.elapsed());
+        counted(&metrics, "ok").await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn after_many_writes_an_event_waits_whether_more_follow() {
+        let (events, metrics, mut sent) = events(&[201]);
+        let mut many: Vec<UnderWay> = (0..MANY).map(|_| events.writing()).collect();
+        record(&events);
+        many.drain(1..);
+        tokio::time::sleep(LULL).await;
+        let begun = Instant::now();
+        many.clear();
+        tokio::time::sleep(LULL / 2).await;
+        assert!(sent.try_recv().is_err());
+        sent.recv().await.unwrap();
+        assert!(begun.elapsed() >= LULL, "{:?}", begun.elapsed());
         counted(&metrics, "ok").await;
     }
 

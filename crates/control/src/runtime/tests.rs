@@ -140,13 +140,8 @@ fn diary() -> (Loop, Arc<Mutex<Vec<String>>>) {
     let client = Client::new(server, "default");
     let (told, hearing) = mpsc::channel(TOLD_MAX);
     let (health, metrics) = (Health::default(), Arc::new(Metrics::default()));
-    let (events, _) = Events::start(
-        client.clone(),
-        Fence::open(),
-        "me".to_owned(),
-        Arc::clone(&metrics),
-        Pace::default(),
-    );
+    let (events, _) =
+        Events::start(client.clone(), Fence::open(), "me".to_owned(), Arc::clone(&metrics), Pace::default());
     let diary = Arc::new(Mutex::new(Vec::new()));
     let mut seat = Seat::new(Box::new(Diary {
         lines: Arc::clone(&diary),
