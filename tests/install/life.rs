@@ -227,11 +227,15 @@ async fn broken(ground: &Ground, check: &[&str], printed: &str, objects: &[Value
     let left = "berth:cluster-lease-controller";
     let account = "--serviceaccount=berth-system:berth";
     ground.kubectl(&["create", "clusterrolebinding", left, "--clusterrole=view", account], "");
+    // As somebody makes it who is tired of refusals.
+    let further = "tired";
+    ground.kubectl(&["create", "clusterrolebinding", further, "--clusterrole=cluster-admin", account], "");
     let (code, lines) = told(&ground.berth(check));
     assert_eq!(code, Some(1));
     for wanted in [
         "missing    ClusterRoleBinding berth:placement-controller\n",
-        "left over  ClusterRoleBinding berth:cluster-lease-controller: gives rights that these controllers do not need",
+        "left over  ClusterRoleBinding berth:cluster-lease-controller: gives rights that this installation does not need",
+        "further    ClusterRoleBinding tired: gives berth the ClusterRole cluster-admin, which berth does not install\n",
         "different  ClusterRole berth:rbac-binding-controller\n             rules: lacks {",
         "different  Deployment berth-system/berth-controllers\n             spec.replicas: wanted 2, found 1\n",
         "             spec.template.spec.containers[berth].image: wanted \"berth:",
@@ -239,13 +243,28 @@ async fn broken(ground: &Ground, check: &[&str], printed: &str, objects: &[Value
     ] {
         assert!(lines.contains(wanted), "{wanted:?} is not in: {lines}");
     }
-    assert!(lines.contains("\n4 of "), "{lines}");
-    ground.kubectl(&["delete", "clusterrolebinding", left], "");
+    assert!(lines.contains("\n5 of "), "{lines}");
+    ground.kubectl(&["delete", "clusterrolebinding", left, further], "");
     ground.kubectl(&["apply", "--server-side", "--force-conflicts", "-f", "-"], printed);
     all_ready(ground, objects).await;
     let (code, lines) = told(&ground.berth(check));
     assert_eq!(code, Some(0), "{lines}");
+    other_flags(ground, check);
     tampered(ground, check, printed, objects).await;
+}
+
+/// What only other flags install is told as well: a webhook that nobody meant to have keeps writes out when it is down.
+fn other_flags(ground: &Ground, check: &[&str]) {
+    let (code, lines) = told(&ground.berth(&[check, &["--without-webhooks"]].concat()));
+    assert_eq!(code, Some(1));
+    for wanted in [
+        "left over  Deployment berth-system/berth-webhook: of an installation with other flags; \
+         kubectl delete deployment -n berth-system berth-webhook\n",
+        "left over  ValidatingWebhookConfiguration berth-admission: of an installation with other flags; ",
+        "left over  RoleBinding berth-system/berth:webhook: gives rights that this installation does not need; ",
+    ] {
+        assert!(lines.contains(wanted), "{wanted:?} is not in: {lines}");
+    }
 }
 
 /// What somebody added where it gives power is told as well. Applying does not take it away: whoever added it owns it.

@@ -1,7 +1,8 @@
 //! Whether a server has what would be installed.
 //!
-//! Owns asking for each object and the words for what is not as it should be. Only reads.
+//! Owns asking for each object, and for what is there besides, and the words for what is not as it should be. Only reads.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use anyhow::anyhow;
@@ -10,11 +11,16 @@ use serde_json::Value;
 
 use super::compare::{Difference, brief, compare, contrast, field_of_schema};
 use super::guard::additions;
-use super::object::Identity;
-use super::{CONTROLLERS, Installation, parts, rbac};
+use super::object::{Identity, is_printed};
+use super::parts::{self, Part};
+use super::powers::{Power, powers};
+use super::{Installation, rbac};
 
 /// Differences of one object that are shown: whoever applies the manifests again mends them all.
 const SHOWN_MAX: usize = 20;
+
+/// What an API server gives as its reason where there is no such object.
+const NOT_FOUND: &str = "NotFound";
 
 /// How one object is.
 #[derive(Debug)]
@@ -33,8 +39,10 @@ enum State {
     Older(Vec<Difference>),
     /// As it should be, and not at work: so many pods of so many.
     NotReady(u64, u64),
-    /// Of an installation with more controllers, and still in force.
+    /// Of an installation with other flags, and still in force.
     LeftOver,
+    /// A binding that nobody installs, which gives an account of ours a role.
+    Further(Power),
 }
 
 /// How an installation is.
@@ -57,7 +65,7 @@ pub(crate) async fn check(
         let state = if is_unserved.as_ref() == Some(&identity.api_version) {
             State::Unknown
         } else {
-            match get(client, &identity.path()).await {
+            match get(client, &identity).await {
                 Ok(Some(found)) => state(&wanted, &found),
                 Ok(None) if is_served(client, &identity).await? => State::Missing,
                 Ok(None) => {
@@ -69,51 +77,79 @@ pub(crate) async fn check(
         };
         states.push((identity, state));
     }
-    for identity in rbac::bindings_of_others(installation) {
-        match get(client, &identity.path()).await {
-            Ok(Some(found)) if binds(&found, &installation.namespace) => {
-                states.push((identity, State::LeftOver));
+    let wanted: BTreeSet<Identity> = states.iter().map(|(identity, _)| identity.clone()).collect();
+    let whole = installation.whole();
+    // Roles that nobody is bound to, accounts that nobody runs as, and Secrets that nobody reads do nothing.
+    for part in [Part::Plumbing, Part::Workloads, Part::Monitor, Part::Webhooks] {
+        let objects = part.objects(&whole)?;
+        let is_other = |identity: &Identity| identity.kind != "Secret" && !wanted.contains(identity);
+        for identity in objects.iter().map(Identity::of).filter(is_other) {
+            match get(client, &identity).await {
+                // Somebody may well have something of that name, as a webhook that was registered by itself.
+                Ok(Some(found)) if is_printed(&found) => states.push((identity, State::LeftOver)),
+                Ok(_) => {}
+                Err(error) => return Err(refused(error, server, &identity)),
             }
-            Ok(_) => {}
-            Err(error) => return Err(refused(error, server, &identity)),
         }
     }
+    let found = powers(client, &installation.namespace).await;
+    let found = found.map_err(|(kinds, error)| refused(error, server, &kinds))?;
+    let known = rbac::roles(&whole).iter().map(Identity::of).collect();
+    states.extend(excess(found, &wanted, &known));
     Ok(Report { server: server.to_owned(), states })
 }
 
-/// Whether a binding is about the account of the controllers in a namespace.
-fn binds(binding: &Value, namespace: &str) -> bool {
-    let account = rbac::account(CONTROLLERS);
-    let mut subjects = binding["subjects"].as_array().into_iter().flatten();
-    subjects.any(|subject| {
-        subject["kind"] == "ServiceAccount"
-            && subject["name"] == *account
-            && subject["namespace"] == *namespace
-    })
+/// Bindings of our accounts that are not `wanted`, which were compared: left over where an installation has such a one.
+fn excess(
+    powers: Vec<Power>,
+    wanted: &BTreeSet<Identity>,
+    known: &BTreeSet<Identity>,
+) -> Vec<(Identity, State)> {
+    let others = powers.into_iter().filter(|power| !wanted.contains(&power.identity));
+    let told = |power: Power| {
+        let identity = power.identity.clone();
+        let is_known = known.contains(&identity);
+        (identity, if is_known { State::LeftOver } else { State::Further(power) })
+    };
+    others.map(told).collect()
 }
 
-async fn get(client: &Client, path: &str) -> Result<Option<Value>, kube::Error> {
+async fn get(client: &Client, identity: &Identity) -> Result<Option<Value>, kube::Error> {
+    ask(client, &identity.path(), is_foreign(identity)).await
+}
+
+async fn ask(client: &Client, path: &str, is_foreign: bool) -> Result<Option<Value>, kube::Error> {
     let request = http::Request::get(path).body(Vec::new()).expect("names were checked when flags were read");
     match client.request(request).await {
         Ok(found) => Ok(Some(found)),
-        Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
+        Err(kube::Error::Api(status)) if is_missing(&status, is_foreign) => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-/// Whether the server knows the group and version; Kubernetes' own are always there.
-async fn is_served(client: &Client, identity: &Identity) -> Result<bool, kube::Error> {
-    let is_foreign = identity.api_version.contains('.') && !identity.api_version.contains(".k8s.io/");
-    if !is_foreign {
-        return Ok(true);
-    }
-    Ok(get(client, &format!("/apis/{}", identity.api_version)).await?.is_some())
+/// Whether a server says that there is no such object. A server that does not know a group says 404 without a reason; so does
+/// whoever stands before a server and has lost the way, and of Kubernetes' own kinds nothing is known then.
+fn is_missing(status: &kube::core::Status, is_foreign: bool) -> bool {
+    status.code == 404 && (is_foreign || status.reason == NOT_FOUND)
 }
 
-fn refused(error: kube::Error, server: &str, identity: &Identity) -> anyhow::Error {
+/// Whether the kind is none of Kubernetes' own, which are always served.
+fn is_foreign(identity: &Identity) -> bool {
+    identity.api_version.contains('.') && !identity.api_version.contains(".k8s.io/")
+}
+
+/// Whether the server knows the group and version.
+async fn is_served(client: &Client, identity: &Identity) -> Result<bool, kube::Error> {
+    if !is_foreign(identity) {
+        return Ok(true);
+    }
+    Ok(ask(client, &format!("/apis/{}", identity.api_version), true).await?.is_some())
+}
+
+fn refused(error: kube::Error, server: &str, what: &impl fmt::Display) -> anyhow::Error {
     match error {
         kube::Error::Api(status) => {
-            anyhow!("{server} does not show {identity} ({}): {}", status.code, status.message)
+            anyhow!("{server} does not show {what} ({}): {}", status.code, status.message)
         }
         error => anyhow::Error::new(error).context(format!("{server} does not answer")),
     }
@@ -192,12 +228,24 @@ impl State {
             Self::NotReady(ready, wanted) => {
                 writeln!(out, "not ready  {identity}: {ready} of {wanted} pods are ready")
             }
-            Self::LeftOver => {
-                let name = &identity.name;
+            Self::LeftOver if identity.kind.ends_with("Binding") => {
+                let role = identity.kind.trim_end_matches("Binding");
+                let kinds = format!("{},{role}", identity.kind).to_lowercase();
                 writeln!(
                     out,
-                    "left over  {identity}: gives rights that these controllers do not need; \
-                     kubectl delete clusterrolebinding,clusterrole {name}"
+                    "left over  {identity}: gives rights that this installation does not need; {}",
+                    identity.deletion(&kinds)
+                )
+            }
+            Self::LeftOver => {
+                let deletion = identity.deletion(&identity.kind.to_lowercase());
+                writeln!(out, "left over  {identity}: of an installation with other flags; {deletion}")
+            }
+            Self::Further(Power { role, holders, .. }) => {
+                writeln!(
+                    out,
+                    "further    {identity}: gives {} the {role}, which berth does not install",
+                    holders.join(" and ")
                 )
             }
             Self::Different(differences) => {
@@ -271,27 +319,67 @@ mod tests {
         assert!(told(&wanted, &stuck).starts_with("not ready  Deployment n/d: 0 of 2 pods are ready\n"));
     }
 
-    #[test]
-    fn rights_of_an_installation_with_more_controllers_are_told() {
-        let mut others = rbac::bindings_of_others(&Installation::default()).into_iter();
-        let identity = others.find(|binding| binding.name == "berth:taint-eviction-controller").unwrap();
-        assert!(others.any(|binding| binding.name == "berth:debugger"));
-        let report = Report { server: "https://hub".to_owned(), states: vec![(identity, State::LeftOver)] };
-        assert!(!report.is_well());
-        assert!(
-            report.to_string().starts_with(
-                "left over  ClusterRoleBinding berth:taint-eviction-controller: gives rights that these controllers do \
-                 not need; kubectl delete clusterrolebinding,clusterrole berth:taint-eviction-controller\n"
-            ),
-            "{report}"
-        );
-        let binding = |namespace: &str| {
-            let account = rbac::account(CONTROLLERS);
-            json!({"subjects": [{"kind": "ServiceAccount", "name": account, "namespace": namespace}]})
+    fn power(kind: &str, (namespace, name): (&str, &str), role: &str) -> Power {
+        let identity = Identity {
+            api_version: rbac::VERSION.to_owned(),
+            kind: kind.to_owned(),
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
         };
-        assert!(binds(&binding("fleet"), "fleet"));
-        assert!(!binds(&binding("of-others"), "fleet"), "another installation has it");
-        assert!(!binds(&json!({"subjects": [{"kind": "User", "name": "jane"}]}), "fleet"));
+        Power { identity, role: role.to_owned(), holders: vec!["berth".to_owned()] }
+    }
+
+    #[test]
+    fn rights_that_this_installation_does_not_give_are_told() {
+        let installation = Installation { has_webhooks: false, ..Installation::default() };
+        let of = |installation: &Installation| rbac::roles(installation).iter().map(Identity::of).collect();
+        let powers = vec![
+            power("ClusterRoleBinding", ("", "berth:placement-controller"), "ClusterRole any"),
+            power("ClusterRoleBinding", ("", "berth:taint-eviction-controller"), "ClusterRole any"),
+            power("ClusterRoleBinding", ("", "berth:debugger"), "ClusterRole any"),
+            power("RoleBinding", ("berth-system", "berth:webhook"), "Role any"),
+            power("RoleBinding", ("team", "berth:webhook"), "ClusterRole edit"),
+            power("ClusterRoleBinding", ("", "admins"), "ClusterRole cluster-admin"),
+        ];
+        let states = excess(powers, &of(&installation), &of(&installation.whole()));
+        let report = Report { server: "https://hub".to_owned(), states };
+        assert!(!report.is_well());
+        let needless = "gives rights that this installation does not need; kubectl delete";
+        assert_eq!(
+            report.to_string().lines().collect::<Vec<_>>()[..5],
+            [
+                &*format!(
+                    "left over  ClusterRoleBinding berth:taint-eviction-controller: {needless} \
+                     clusterrolebinding,clusterrole berth:taint-eviction-controller"
+                ),
+                &*format!(
+                    "left over  ClusterRoleBinding berth:debugger: {needless} clusterrolebinding,clusterrole berth:debugger"
+                ),
+                &*format!(
+                    "left over  RoleBinding berth-system/berth:webhook: {needless} rolebinding,role -n berth-system berth:webhook"
+                ),
+                "further    RoleBinding team/berth:webhook: gives berth the ClusterRole edit, which berth does not install",
+                "further    ClusterRoleBinding admins: gives berth the ClusterRole cluster-admin, which berth does not install",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_an_installation_with_other_flags_runs_is_told_with_how_to_be_rid_of_it() {
+        let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"namespace": "n", "name": "d"}});
+        let states = vec![(Identity::of(&deployment), State::LeftOver)];
+        let report = Report { server: "https://hub".to_owned(), states };
+        let line = "left over  Deployment n/d: of an installation with other flags; kubectl delete deployment -n n d\n";
+        assert!(report.to_string().starts_with(line), "{report}");
+    }
+
+    #[test]
+    fn an_answer_of_whoever_stands_before_the_server_says_nothing_of_an_object() {
+        let status = |reason: &str| kube::core::Status::failure("not here", reason).with_code(404);
+        assert!(is_missing(&status("NotFound"), false));
+        assert!(!is_missing(&status("Failed to parse error data"), false), "a page of a proxy");
+        assert!(is_missing(&status("Failed to parse error data"), true), "a group that is not served");
+        assert!(!is_missing(&kube::core::Status::failure("no", "NotFound").with_code(403), true));
     }
 
     #[test]

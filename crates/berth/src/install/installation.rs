@@ -98,6 +98,22 @@ impl TryFrom<InstallationArgs> for Installation {
     }
 }
 
+impl Installation {
+    /// The same with every part that there is, in the same place.
+    pub(super) fn whole(&self) -> Self {
+        let names = ControllerName::ALL.map(ControllerName::as_str);
+        let controllers = ControllerList::from_entries(names).expect("every controller is known by its name");
+        Self {
+            controllers,
+            has_webhooks: true,
+            has_definitions: true,
+            is_monitored: true,
+            has_debugger: true,
+            ..self.clone()
+        }
+    }
+}
+
 impl Default for Installation {
     /// Everything as it is without flags.
     fn default() -> Self {

@@ -3,7 +3,8 @@
 //! ```text
 //! flags --> Installation --> parts (rbac, workloads, webhooks, monitor, the definitions) --> objects, in order
 //!                                |--> printed by `berth install`, written to deploy/ by `./dev generate`
-//!                                |--> check (compare: what is set, against what a server has; guard: what must not be added)
+//!                                |--> check (compare: what is set, against what a server has; guard: what must not be added;
+//!                                |          powers: who else gives our accounts rights)
 //!                                '--> removal (the same objects, last first)
 //! ```
 //!
@@ -19,6 +20,7 @@ mod installation;
 mod monitor;
 mod object;
 pub mod parts;
+mod powers;
 mod rbac;
 mod removal;
 mod webhooks;

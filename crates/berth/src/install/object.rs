@@ -6,6 +6,15 @@ use serde_json::{Map, Value, json};
 
 use super::NAME;
 
+/// By which everything that was printed is known, and what it says.
+const PRINTED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "berth-install");
+
+/// Whether an object on a server was printed by `berth install`.
+pub(super) fn is_printed(object: &Value) -> bool {
+    let (label, value) = PRINTED_BY;
+    object["metadata"]["labels"][label] == value
+}
+
 /// Which object, on any server.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Identity {
@@ -37,6 +46,13 @@ impl Identity {
         // Every kind that is installed has a regular plural.
         let plural = format!("{}s", self.kind.to_ascii_lowercase());
         format!("{root}/{}{namespace}/{plural}/{}", self.api_version, self.name)
+    }
+
+    /// The line that deletes what is called so, of these kinds.
+    pub(super) fn deletion(&self, kinds: &str) -> String {
+        let Self { namespace, name, .. } = self;
+        let place = if namespace.is_empty() { String::new() } else { format!(" -n {namespace}") };
+        format!("kubectl delete {kinds}{place} {name}")
     }
 
     /// Just enough of the object for `kubectl delete`.
@@ -74,7 +90,8 @@ pub(super) fn labels(component: &str) -> Value {
     let mut labels = selector(component);
     labels["app.kubernetes.io/part-of"] = json!(NAME);
     labels["app.kubernetes.io/version"] = json!(env!("CARGO_PKG_VERSION"));
-    labels["app.kubernetes.io/managed-by"] = json!("berth-install");
+    let (label, value) = PRINTED_BY;
+    labels[label] = json!(value);
     labels
 }
 

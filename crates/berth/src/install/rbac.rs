@@ -5,12 +5,12 @@ use berth_control::{ControllerName, rights};
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use serde_json::{Value, json};
 
-use super::object::{Identity, object};
+use super::object::object;
 use super::{CONTROLLERS, Installation, NAME, WEBHOOK};
 use crate::webhook;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
-const VERSION: &str = "rbac.authorization.k8s.io/v1";
+pub(super) const VERSION: &str = "rbac.authorization.k8s.io/v1";
 /// The role of whoever answers questions.
 const DEBUGGER_ROLE: &str = "berth:debugger";
 
@@ -71,21 +71,6 @@ pub(super) fn roles(installation: &Installation) -> Vec<Value> {
 /// What the role of a controller is called.
 fn role_of(name: ControllerName) -> String {
     format!("berth:{name}")
-}
-
-/// What would give the account of the controllers roles that this installation does not have.
-pub(super) fn bindings_of_others(installation: &Installation) -> Vec<Identity> {
-    let is_off = |name: &ControllerName| !installation.controllers.enabled().any(|enabled| enabled == *name);
-    let roles = ControllerName::ALL.into_iter().filter(is_off).map(role_of);
-    let roles = roles.chain((!installation.has_debugger).then(|| DEBUGGER_ROLE.to_owned()));
-    roles
-        .map(|name| Identity {
-            api_version: VERSION.to_owned(),
-            kind: "ClusterRoleBinding".to_owned(),
-            namespace: String::new(),
-            name,
-        })
-        .collect()
 }
 
 /// A role, in a namespace or everywhere, and its binding to the account of a component.
