@@ -440,12 +440,7 @@ type: kubernetes.io/service-account-token
             String::from_utf8(STANDARD.decode(text).unwrap()).unwrap()
         };
         assert_eq!(held("namespace"), namespace);
-        // Another controller puts it there, in its own time.
-        let root = eventually("the root certificate in the namespace", async || {
-            let answer = admin.get(&core(&namespace, "configmaps/kube-root-ca.crt")).await;
-            answer.body.pointer("/data/ca.crt").is_some().then_some(answer.body)
-        })
-        .await;
+        let root = admin.get(&core(&namespace, "configmaps/kube-root-ca.crt")).await.ok();
         assert_eq!(held("ca.crt"), text(&root, "/data/ca.crt"));
         assert!(text(&secret, "/metadata/annotations/kubernetes.io~1service-account.uid").len() > 30, "{secret}");
 

@@ -31,13 +31,6 @@ impl<'a> Configured<'a> {
         } else {
             "validatingwebhookconfigurations"
         };
-        // Each namespace is given one ConfigMap by a controller, in its own time. It comes before the hook, which would be
-        // asked about it and may change it.
-        eventually("the root certificate", async || {
-            let answer = caller.get(&core(namespace, "configmaps/kube-root-ca.crt")).await;
-            (answer.code == 200).then_some(())
-        })
-        .await;
         let this = Self { caller, namespace, collection };
         caller.post(&this.path(""), &configuration(namespace, kind, hook, more)).await.ok();
         this

@@ -7,13 +7,13 @@ use std::{
     time::Duration,
 };
 
-use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::{
     Client, Config,
     api::{Api, ObjectMeta, PostParams},
     config::{KubeConfigOptions, Kubeconfig},
 };
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::{
     BedError, Hub, Identity, Kubernetes,
@@ -34,6 +34,12 @@ const END: Duration = Duration::from_mins(1);
 
 /// How long one look at a server's readiness may take.
 const LOOK: Duration = Duration::from_secs(5);
+
+/// How often a new namespace is looked at.
+const POLL: Duration = Duration::from_millis(20);
+
+/// What every namespace is given, by the hub or by a controller.
+const ROOT: &str = "kube-root-ca.crt";
 
 /// Which API server a bed runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -75,6 +81,8 @@ pub struct Bed {
     kubeconfig: PathBuf,
     identity: Identity,
     config: Config,
+    /// Whether somebody puts the authority's certificate into every namespace.
+    has_publisher: bool,
     _ports: Vec<Port>,
     folder: Folder,
 }
@@ -112,6 +120,7 @@ impl Bed {
         launch: Launch,
         kubeconfig: PathBuf,
         backing: Vec<(&'static str, Process)>,
+        has_publisher: bool,
         ports: Vec<Port>,
         folder: Folder,
     ) -> Result<Self, BedError> {
@@ -125,6 +134,7 @@ impl Bed {
                 kubeconfig,
                 identity,
                 config,
+                has_publisher,
                 _ports: ports,
                 folder,
             }),
@@ -228,7 +238,8 @@ impl Bed {
         Ok(command)
     }
 
-    /// Makes a namespace of its own for a scenario and gives its name, which begins with `prefix`.
+    /// Makes a namespace of its own for a scenario and gives its name, which begins with `prefix`. Where a controller gives each
+    /// namespace the certificate of the authority, it has by then: scenarios look at all that is in their namespace.
     ///
     /// # Panics
     /// When the API server refuses it.
@@ -237,7 +248,22 @@ impl Bed {
         let namespace = Namespace { metadata, ..Namespace::default() };
         let made = Api::all(self.client()).create(&PostParams::default(), &namespace).await;
         let made = made.unwrap_or_else(|error| panic!("no namespace {prefix}-… on {}: {error}", self.kind));
-        made.metadata.name.expect("an object that was created has a name")
+        let name = made.metadata.name.expect("an object that was created has a name");
+        if self.has_publisher {
+            self.is_furnished(&name).await;
+        }
+        name
+    }
+
+    async fn is_furnished(&self, namespace: &str) {
+        let maps: Api<ConfigMap> = Api::namespaced(self.client(), namespace);
+        let given = async {
+            while maps.get_opt(ROOT).await.ok().flatten().is_none() {
+                sleep(POLL).await;
+            }
+        };
+        let given = timeout(READY, given).await;
+        given.unwrap_or_else(|_| panic!("nobody put {ROOT} into {namespace} on {}", self.kind));
     }
 
     /// Asks the API server to end, as an operator would, and waits until it has. No-op when it does not run.

@@ -62,7 +62,7 @@ impl Hub {
         ];
         arguments.extend(self.flags);
         let launch = Launch { name: "hub", program: berth, arguments, announces: true };
-        Bed::raise(Kind::Hub, launch, kubeconfig, Vec::new(), vec![port], folder).await
+        Bed::raise(Kind::Hub, launch, kubeconfig, Vec::new(), true, vec![port], folder).await
     }
 }
 

@@ -19,7 +19,7 @@ use crate::{
 pub(crate) const ETCD: &str = "etcd";
 
 /// How long etcd may take to listen.
-const LISTEN: Duration = Duration::from_secs(30);
+const LISTEN: Duration = Duration::from_mins(1);
 
 /// How often a bed is begun anew because somebody took one of its ports in the meantime.
 const ATTEMPTS: usize = 3;
@@ -38,6 +38,9 @@ const WITHOUT_PLUGINS: &str = "ServiceAccount,TaintNodesByCondition";
 pub(crate) const BUILT_INTO_THE_HUB: &str = "--controllers=garbage-collector-controller,namespace-controller,\
     serviceaccount-controller,serviceaccount-token-controller,root-ca-certificate-publisher-controller,\
     disruption-controller,clusterrole-aggregation-controller";
+
+/// The one of them that gives every namespace that certificate.
+const PUBLISHER: &str = "root-ca-certificate-publisher-controller";
 
 /// What kind of Kubernetes bed to start. Awaiting it starts it.
 #[derive(Debug, Clone, Default)]
@@ -105,7 +108,19 @@ impl Kubernetes {
             let name = "kube-controller-manager";
             backing.push((name, Process::start(name, &program, flags, folder.path(), false)?));
         }
-        Bed::raise(Kind::Kubernetes, launch, files.kubeconfig, backing, ports.into(), folder).await
+        let publishes = self.publishes();
+        Bed::raise(Kind::Kubernetes, launch, files.kubeconfig, backing, publishes, ports.into(), folder).await
+    }
+
+    /// Whether its controllers give every namespace the certificate of the authority, which they do unless others are named.
+    fn publishes(&self) -> bool {
+        let Some(flags) = &self.controller_manager else { return false };
+        let mut lists = flags.iter().filter_map(|flag| flag.strip_prefix("--controllers="));
+        lists.next_back().is_none_or(|list| {
+            let mut names = list.split(',');
+            names.any(|name| [PUBLISHER, "*"].contains(&name))
+                && !list.split(',').any(|name| name.strip_prefix('-') == Some(PUBLISHER))
+        })
     }
 
     async fn start_etcd(
@@ -213,5 +228,21 @@ impl Files {
             token_public_key: folder.write("tokens.pub", &token.public_key_pem())?,
             kubeconfig: folder.write("kubeconfig", &identity.kubeconfig(url))?,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_certificate_is_waited_for_only_where_somebody_brings_it() {
+        let publishes = |flags: &[&str]| Kubernetes::default().controller_manager(flags).publishes();
+        assert!(!Kubernetes::default().publishes(), "nobody is there");
+        assert!(publishes(&[]), "all that are on by default");
+        assert!(publishes(&[BUILT_INTO_THE_HUB]));
+        assert!(publishes(&["--controllers=*,-ttl-controller"]));
+        assert!(!publishes(&["--controllers=*,-root-ca-certificate-publisher-controller"]));
+        assert!(!publishes(&["--controllers=namespace-controller"]));
     }
 }
