@@ -20,5 +20,6 @@
 pub mod caller;
 pub mod definitions;
 pub mod heat;
+pub mod machine;
 pub mod random;
 pub mod waiting;

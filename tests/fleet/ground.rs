@@ -9,8 +9,11 @@ use std::{
 };
 
 use berth_bed::{Bed, BedError, Companion, Kind, Shared, or_skip};
-use berth_tests::definitions::{install, stock};
-use tokio::sync::{Mutex, RwLock};
+use berth_tests::{
+    definitions::{install, stock},
+    machine,
+};
+use tokio::sync::Mutex;
 
 use crate::handle::{Fleet, GROUP};
 
@@ -79,8 +82,6 @@ type Slot = Mutex<Option<Arc<Stand>>>;
 static CALM_STANDS: [Slot; 3] = [const { Mutex::const_new(None) }; 3];
 static HEALTH_STANDS: [Slot; 3] = [const { Mutex::const_new(None) }; 3];
 static TURNS: [Mutex<Option<Shared>>; 3] = [const { Mutex::const_new(None) }; 3];
-/// Shared by scenarios that can live with a busy machine; who measures has it alone.
-static MACHINE: RwLock<()> = RwLock::const_new(());
 
 async fn stand(slots: &'static [Slot; 3], ground: Ground, controllers: &str) -> Option<Arc<Stand>> {
     let mut slot = slots[ground as usize].lock().await;
@@ -111,7 +112,7 @@ fn beside(
     scenario: impl AsyncFnOnce(&Fleet),
 ) {
     run(async {
-        let _shared = MACHINE.read().await;
+        let _shared = machine::shared().await;
         let Some(stand) = stand(slots, ground, controllers).await else { return };
         // Ours until the end: when the scenario fails, dropping it keeps the logs.
         let bed = stand.bed.clone();
@@ -148,7 +149,7 @@ impl Turn<'_> {
 pub(crate) fn turn(ground: Ground, scenario: impl AsyncFnOnce(&mut Turn<'_>)) {
     run(async {
         let mut slot = TURNS[ground as usize].lock().await;
-        let _shared = MACHINE.read().await;
+        let _shared = machine::shared().await;
         take_turn(&mut slot, ground, scenario).await;
     });
 }
@@ -157,7 +158,7 @@ pub(crate) fn turn(ground: Ground, scenario: impl AsyncFnOnce(&mut Turn<'_>)) {
 pub(crate) fn quiet(ground: Ground, scenario: impl AsyncFnOnce(&mut Turn<'_>)) {
     run(async {
         let mut slot = TURNS[ground as usize].lock().await;
-        let _alone = MACHINE.write().await;
+        let _alone = machine::alone().await;
         take_turn(&mut slot, ground, scenario).await;
     });
 }
@@ -182,7 +183,7 @@ async fn take_turn(slot: &mut Option<Shared>, ground: Ground, scenario: impl Asy
 /// renews.
 pub(crate) fn fresh(ground: Ground, scenario: impl AsyncFnOnce(&mut Turn<'_>)) {
     run(async {
-        let _shared = MACHINE.read().await;
+        let _shared = machine::shared().await;
         let Some(mut bed) = ground.bed().await else { return };
         let fleet = Fleet::new(&bed, ground).await;
         scenario(&mut Turn { bed: &mut bed, fleet }).await;

@@ -9,7 +9,8 @@ use std::{
 };
 
 use berth_bed::{Bed, BedError, Companion, Kind, Shared, or_skip, tool};
-use tokio::sync::{Mutex, RwLock};
+use berth_tests::machine;
+use tokio::sync::Mutex;
 
 use crate::{
     kubelet::Kubelet,
@@ -139,8 +140,6 @@ static NUMERATE: [Slot; 3] = [const { Mutex::const_new(None) }; 3];
 static LIFECYCLE: [Slot; 3] = [const { Mutex::const_new(None) }; 3];
 /// Those that nobody has just now, for each kind of bed.
 static TURNS: [Lock<Vec<Shared>>; 2] = [const { Lock::new(Vec::new()) }; 2];
-/// Shared by scenarios that can live with a busy machine; who measures has it alone.
-static MACHINE: RwLock<()> = RwLock::const_new(());
 
 async fn stand(slots: &'static [Slot; 3], contestant: Contestant, duty: Duty) -> Option<Arc<Stand>> {
     let mut slot = slots[contestant as usize].lock().await;
@@ -182,7 +181,7 @@ pub(crate) fn lifecycle(contestant: Contestant, scenario: impl AsyncFnOnce(&Scen
 
 fn beside(slots: &'static [Slot; 3], contestant: Contestant, duty: Duty, scenario: impl AsyncFnOnce(&Scene)) {
     run(async {
-        let _shared = MACHINE.read().await;
+        let _shared = machine::shared().await;
         let Some(stand) = stand(slots, contestant, duty).await else { return };
         // Ours until the end: when the scenario fails, dropping it keeps the logs.
         let bed = stand.bed.clone();
@@ -215,7 +214,7 @@ impl Turn<'_> {
 /// Runs a scenario alone on a bed, after those that had it before.
 pub(crate) fn turn(contestant: Contestant, scenario: impl AsyncFnOnce(&mut Turn<'_>)) {
     run(async {
-        let _shared = MACHINE.read().await;
+        let _shared = machine::shared().await;
         take_turn(contestant, scenario).await;
     });
 }
@@ -223,7 +222,7 @@ pub(crate) fn turn(contestant: Contestant, scenario: impl AsyncFnOnce(&mut Turn<
 /// The same with nothing else going on beside it: what it measures is held to fractions of a second.
 pub(crate) fn quiet(contestant: Contestant, scenario: impl AsyncFnOnce(&mut Turn<'_>)) {
     run(async {
-        let _alone = MACHINE.write().await;
+        let _alone = machine::alone().await;
         take_turn(contestant, scenario).await;
     });
 }
