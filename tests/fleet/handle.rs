@@ -1,8 +1,7 @@
 //! A scenario's part of the fleet: a namespace and names of its own, the objects it makes, and what it waits for.
 
-use std::time::Duration;
-
 use berth_bed::Bed;
+pub(crate) use berth_tests::waiting::PATIENCE;
 use berth_tests::{
     caller::{Answer, Caller, condition, core, documents, text},
     waiting::until,
@@ -18,9 +17,6 @@ use crate::{
 
 /// The group of all kinds here.
 pub(crate) const GROUP: &str = "/apis/cluster.open-cluster-management.io";
-
-/// How long a controller may take for anything. It takes milliseconds; a machine that compiles beside it takes more.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A scenario's handle on the fleet.
 #[derive(Clone)]

@@ -49,7 +49,7 @@ grounds! {
     /// On a bed of its own: it is without a server for a minute, and others would wait for it.
     fresh async fn a_deadline_that_passed_meanwhile_is_acted_on_once(turn: &mut Turn<'_>) {
         let Some(mut controllers) = berth_bed::or_skip(turn.run("outage", QUIET).await) else { return };
-        let deadline = stage(&turn.fleet, 20).await;
+        let deadline = stage(&turn.fleet, 40).await;
         let before = turn.fleet.slices("forever").await;
         let written = slices_written(&controllers).await;
         assert!(Timestamp::now() < deadline, "the machine is too slow for this scenario");
@@ -72,7 +72,7 @@ grounds! {
     /// An API server that hangs while a deadline passes: the write that got stuck is not done twice.
     turn async fn a_server_that_hangs_gets_the_write_once(turn: &mut Turn<'_>) {
         let Some(_controllers) = berth_bed::or_skip(turn.run("hanging", QUIET).await) else { return };
-        let deadline = stage(&turn.fleet, 12).await;
+        let deadline = stage(&turn.fleet, 20).await;
         let slices = turn.fleet.slices("limited").await;
         let version = text(&slices.0[0], "/metadata/resourceVersion");
         let query = format!("placementdecisions?labelSelector={LABEL}%2Fplacement%3Dlimited&resourceVersion={version}");
@@ -94,7 +94,7 @@ grounds! {
     /// due is done once. The hub keeps its own data; what becomes of it then is told by the scenarios above.
     turn async fn a_store_that_crashes_costs_nothing(turn: &mut Turn<'_>) {
         let Some(mut controllers) = berth_bed::or_skip(turn.run("storeless", QUIET).await) else { return };
-        let deadline = stage(&turn.fleet, 12).await;
+        let deadline = stage(&turn.fleet, 20).await;
         let before = turn.fleet.slices("forever").await;
         let written = slices_written(&controllers).await;
         assert!(Timestamp::now() < deadline, "the machine is too slow for this scenario");

@@ -8,14 +8,15 @@ use serde_json::{Value, json};
 
 use crate::{
     cluster::{says, taint, whole},
-    deadlines::LATE,
+    deadlines::{before, punctual},
     examples::{Standing, bring, can_be_told, live, printed, shelf, wipe},
     ground::{ALONE, QUIET, Turn, grounds},
     handle::PATIENCE,
     health::{AVAILABLE, UNREACHABLE},
 };
 
-/// How long before its end a grace period is joined: long enough for controllers to start on a busy machine.
+/// How long before its end a grace period is joined at first: long enough for controllers to start. A busy machine tries again
+/// with more.
 const LEFT: SignedDuration = SignedDuration::from_secs(8);
 
 /// A story that is being performed.
@@ -71,9 +72,10 @@ impl<'t, 'b> Play<'t, 'b> {
         self.comes_to(wanted, "AllDecisionsScheduled").await;
     }
 
-    /// The placement stays where it is until then, says so, and is elsewhere from then on.
-    async fn moves_at(&self, deadline: Timestamp, from: &[&str], to: &[&str]) {
-        self.is_on(from).await;
+    /// The placement stays where it is until then, says so, and is elsewhere from then on; how much later. Nothing where the time
+    /// came before all was seen that comes before it.
+    async fn moves_at(&self, deadline: Timestamp, from: &[&str], to: &[&str]) -> Option<SignedDuration> {
+        before(deadline, self.is_on(from)).await?;
         if self.turn.fleet.ground.is_ours() {
             let (namespace, name) = self.hero.split_once('/').unwrap();
             let path = [
@@ -84,19 +86,18 @@ impl<'t, 'b> Play<'t, 'b> {
                 name,
                 "--output=jsonpath={.status.nextTransition.time}",
             ];
-            assert_eq!(self.kubectl(&path).await, whole(deadline));
+            assert_eq!(before(deadline, self.kubectl(&path)).await?, whole(deadline));
         }
-        assert!(Timestamp::now() < deadline, "the machine is too slow for this story");
         self.is_on(to).await;
         let moved = Timestamp::now();
         assert!(moved >= deadline, "moved at {moved}, before {deadline}");
-        assert!(moved < deadline + LATE, "moved at {moved}, long after {deadline}");
+        Some(moved.duration_since(deadline))
     }
 }
 
-/// When a taint was added that is tolerated for so long and has little of it left, and when that ends.
-fn nearly_over(tolerated: SignedDuration) -> (Timestamp, Timestamp) {
-    let end = Timestamp::from_second((Timestamp::now() + LEFT).as_second()).unwrap();
+/// When a taint was added that is tolerated for so long and has little of it left, and when that ends. A later try has more left.
+fn nearly_over(tolerated: SignedDuration, number: usize) -> (Timestamp, Timestamp) {
+    let end = Timestamp::from_second((Timestamp::now() + LEFT * number as i32).as_second()).unwrap();
     (end - tolerated, end)
 }
 
@@ -127,12 +128,13 @@ grounds! {
         if !can_be_told(turn) {
             return;
         }
-        let play = Play::of(turn, "taint-04-tolerated-time", &[], "shop/timetable").await;
-        let (added, end) = nearly_over(SignedDuration::from_secs(300));
-        play.taint("dover", &[taint(UNREACHABLE, "", "NoSelect", added)]).await;
-        let controllers = play.controllers(QUIET).await;
-        play.moves_at(end, &["calais", "dover"], &["calais", "ostend"]).await;
-        drop(controllers);
+        punctual(async |number| {
+            let play = Play::of(turn, "taint-04-tolerated-time", &[], "shop/timetable").await;
+            let (added, end) = nearly_over(SignedDuration::from_secs(300), number);
+            play.taint("dover", &[taint(UNREACHABLE, "", "NoSelect", added)]).await;
+            let _controllers = play.controllers(QUIET).await;
+            play.moves_at(end, &["calais", "dover"], &["calais", "ostend"]).await
+        }).await;
         wipe(&turn.fleet.caller).await;
     }
 
@@ -153,12 +155,13 @@ grounds! {
         play.comes_to(&[], "NoManagedClusterMatched").await;
         drop(controllers);
 
-        let play = Play::of(turn, "taint-example-3-2-after-90-seconds", &[], "default/inspection").await;
-        let (added, end) = nearly_over(SignedDuration::from_secs(90));
-        play.taint("vision-1", &[reserved, taint("unreachable", "", "NoSelect", added)]).await;
-        let controllers = play.controllers(QUIET).await;
-        play.moves_at(end, &["vision-1"], &["vision-2"]).await;
-        drop(controllers);
+        punctual(async |number| {
+            let play = Play::of(turn, "taint-example-3-2-after-90-seconds", &[], "default/inspection").await;
+            let (added, end) = nearly_over(SignedDuration::from_secs(90), number);
+            play.taint("vision-1", &[reserved.clone(), taint("unreachable", "", "NoSelect", added)]).await;
+            let _controllers = play.controllers(QUIET).await;
+            play.moves_at(end, &["vision-1"], &["vision-2"]).await
+        }).await;
         wipe(&turn.fleet.caller).await;
     }
 

@@ -146,14 +146,16 @@ grounds! {
     calm async fn a_score_that_expires_counts_no_more(fleet: &Fleet) {
         fleet.bound_set("blue").await;
         fleet.add_many("blue", 2).await;
-        let end = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(3);
         fleet.score("blue1", 20, None).await;
-        fleet.score("blue2", 90, Some(end)).await;
+        fleet.score("blue2", 90, None).await;
         fleet.place("p", &by_score(1)).await;
         fleet.selects("p", &["blue2"]).await;
+        let end = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(10);
+        fleet.score("blue2", 90, Some(end)).await;
         if fleet.ground.is_ours() {
-            let placement = fleet.placement("p").await;
-            assert_eq!(placement["status"]["nextTransition"]["time"], crate::cluster::whole(end), "{placement}");
+            fleet.until(&fleet.placement_path("p"), "says when it will change", |placement| {
+                placement["status"]["nextTransition"]["time"] == crate::cluster::whole(end)
+            }).await;
         }
         fleet.selects("p", &["blue1"]).await;
         assert!(jiff::Timestamp::now() >= jiff::Timestamp::from_second(end.as_second()).unwrap());

@@ -71,8 +71,8 @@ grounds! {
         fleet.place("p", "
             numberOfClusters: 4
             tolerations:
-            - {key: key1, operator: Exists, tolerationSeconds: 4}
-            - {key: key2, operator: Exists, tolerationSeconds: 6}
+            - {key: key1, operator: Exists, tolerationSeconds: 10}
+            - {key: key2, operator: Exists, tolerationSeconds: 20}
         ").await;
         fleet.selects("p", &["c1", "c2", "c4"]).await;
         fleet.selects("p", &["c2", "c4"]).await;

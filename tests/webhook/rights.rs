@@ -73,7 +73,7 @@ async fn few(bed: &mut Bed) {
     kubeconfig["users"][0]["user"]["as"] = json!("hook");
     let path = bed.folder().join("few-rights");
     fs::write(&path, kubeconfig.to_string()).unwrap();
-    flags.push("--certificate-life=15s");
+    flags.push("--certificate-life=30s");
     let Some(webhook) = or_skip(Companion::berth_with(bed, &path, "few", "webhook", &flags).await) else {
         return;
     };

@@ -12,11 +12,11 @@ use std::{
 
 use crate::{Bed, BedError, process::Process, tools};
 
-/// How long a companion may take to announce itself.
-const READY: Duration = Duration::from_mins(1);
+/// How long a companion may take to announce itself. It takes moments; a busy machine takes more.
+const READY: Duration = Duration::from_mins(2);
 
 /// How long a companion may take to end when asked to: it finishes what it has begun to write.
-const END: Duration = Duration::from_secs(30);
+const END: Duration = Duration::from_mins(1);
 
 /// A program beside the API server of a bed, with the administrator's kubeconfig. It can be paused, killed and started
 /// again under the scenario's feet, and ends when it is dropped, or with the process that started it.
