@@ -149,7 +149,8 @@ grounds! {
     /// Without a rule about nodes none is read: not listed, not watched, not by name. What a pod says of itself counts all the
     /// same.
     ///
-    /// Upstream: operator_test.go "empty options".
+    /// Upstream: operator_test.go
+    /// "cluster disables taint feature with empty taint option: should not remove any Pod whose Nodes are tainted".
     turn async fn without_options_no_node_is_read(turn: &mut Turn<'_>) {
         let scene = &turn.scene;
         let way = Gate::open(turn.bed, |_, _| Outcome::Pass).await;

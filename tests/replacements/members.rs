@@ -20,7 +20,8 @@ grounds! {
     /// a member that is marked waits 2 more. Everything on the way is told, the volume that cannot leave its node goes with the
     /// member, and nobody else is touched.
     ///
-    /// Upstream: operator_test.go "an exact key, a wildcard: the pods of tainted nodes go".
+    /// Upstream: operator_test.go
+    /// "cluster enables taint feature on focused maintenance taint key: should remove the targeted Pod whose Node is tainted".
     beside async fn the_configuration_of_the_design_is_timed_as_it_says(scene: &Scene) {
         scene.nodes(&["a", "b", "c", "d"]).await;
         scene.set(Set::of("db", 3).with_volumes().ordered()).await;
@@ -75,7 +76,8 @@ grounds! {
     /// What no rule names goes by the one for `*`, a key that is to be ignored stays ignored however old it is, and members go
     /// one after the other although two nodes are tainted.
     ///
-    /// Upstream: operator_test.go "an exact key, a wildcard: the pods of tainted nodes go".
+    /// Upstream: operator_test.go
+    /// "cluster enables taint feature on star taint key: should eventually remove all Pods whose Nodes are tainted".
     beside async fn a_wildcard_takes_what_no_rule_names(scene: &Scene) {
         scene.nodes(&["a", "b", "c", "d", "e"]).await;
         scene.set(Set::of("db", 3)).await;

@@ -29,7 +29,8 @@ fn tainted(spec: Value, key: &str, age: i64) -> World {
 
 // controllers/update_status_test.go, "validate process group on taint node"
 
-/// Upstream: update_status_test.go "taint just added".
+/// Upstream: update_status_test.go
+/// "the taint was just added: should get NodeTaintDetected condition".
 #[test]
 fn u1_a_taint_that_was_just_added_is_detected() {
     let world = tainted(update_status(), MAINTENANCE, 0);
@@ -37,7 +38,8 @@ fn u1_a_taint_that_was_just_added_is_detected() {
     assert_eq!(world.state("db-0"), State::Detected);
 }
 
-/// Upstream: update_status_test.go "taint older than duration".
+/// Upstream: update_status_test.go
+/// "the taint was just added long enough to to mark the Pod for replacement: should get both NodeTaintDetected and NodeTaintReplacing condition".
 #[test]
 fn u2_a_taint_older_than_its_duration_marks_by_the_rule_for_its_key() {
     let world = tainted(update_status(), MAINTENANCE, 6);
@@ -45,7 +47,8 @@ fn u2_a_taint_older_than_its_duration_marks_by_the_rule_for_its_key() {
     assert_eq!(world.memory("db-0").sightings[0].rule, "replacements.taintReplacementOptions[1]".into());
 }
 
-/// Upstream: update_status_test.go "disable and enable".
+/// Upstream: update_status_test.go
+/// "disable and enable taint feature: should enable cluster taint feature".
 #[test]
 fn u3_disable_and_enable() {
     let mut world = tainted(update_status(), MAINTENANCE, 60);
@@ -58,14 +61,16 @@ fn u3_disable_and_enable() {
     assert_eq!(world.conditions("db-0"), [DETECTED, REPLACING], "on the first look");
 }
 
-/// Upstream: update_status_test.go "disabled but node has a taint whose key is *".
+/// Upstream: update_status_test.go
+/// "cluster disables taint feature but node has wildcard taint: should disable taint feature".
 #[test]
 fn u4_disabled_and_a_node_with_a_taint_whose_key_is_a_star() {
     let world = tainted(pasted(json!({"taintReplacementOptions": []})), "*", 60);
     assert_eq!(world.conditions("db-0"), NONE);
 }
 
-/// Upstream: update_status_test.go "key not configured".
+/// Upstream: update_status_test.go
+/// "node is tainted with a key different from cluster configured taint key: pods on the node should not be tainted".
 #[test]
 fn u5_a_key_that_is_not_configured_and_then_is() {
     let rule = |key: &str| pasted(json!({"taintReplacementOptions": [{"key": key, "durationInSeconds": 5}]}));
@@ -76,7 +81,8 @@ fn u5_a_key_that_is_not_configured_and_then_is() {
     assert_eq!(world.conditions("db-0"), [DETECTED, REPLACING]);
 }
 
-/// Upstream: update_status_test.go "taint removed".
+/// Upstream: update_status_test.go
+/// "node taint is removed: shouldn't keep NodeTaintReplacing condition".
 #[test]
 fn u6_a_taint_that_is_removed_takes_both_conditions_with_it() {
     let mut world = tainted(update_status(), MAINTENANCE, 60);
@@ -104,7 +110,8 @@ fn due(members: usize, options: Value) -> World {
     world
 }
 
-/// Upstream: controllers/replace_failed_process_groups_test.go "tainted: detected only".
+/// Upstream: controllers/replace_failed_process_groups_test.go
+/// "the process group has the NodeTaintDetected condition but not the NodeTaintReplacing: should not replace the process group".
 #[test]
 fn r1_detected_only_is_not_replaced() {
     let spec = pasted(json!({
@@ -116,7 +123,8 @@ fn r1_detected_only_is_not_replaced() {
     assert_eq!((world.conditions("db-0"), world.begun()), (vec![DETECTED.into()], vec![]));
 }
 
-/// Upstream: controllers/replace_failed_process_groups_test.go "tainted: detected and replacing".
+/// Upstream: controllers/replace_failed_process_groups_test.go
+/// "the process group has both the NodeTaintDetected condition and the NodeTaintReplacing condition: should replace the process group".
 #[test]
 fn r2_detected_and_replacing_is_replaced_once_it_has_waited() {
     let mut world = due(1, json!({}));
@@ -126,7 +134,8 @@ fn r2_detected_and_replacing_is_replaced_once_it_has_waited() {
     assert_eq!(world.begun(), ["db-0"]);
 }
 
-/// Upstream: controllers/replace_failed_process_groups_test.go "tainted: no options".
+/// Upstream: controllers/replace_failed_process_groups_test.go
+/// "the process group has both the NodeTaintDetected condition and the NodeTaintReplacing condition but the node taint feature is disabled: should not replace the process group".
 #[test]
 fn r3_the_same_without_options_is_not_replaced() {
     let mut world = due(1, json!({}));
@@ -135,7 +144,8 @@ fn r3_the_same_without_options_is_not_replaced() {
     assert_eq!((world.begun(), world.state("db-0")), (vec![], State::Healthy));
 }
 
-/// Upstream: controllers/replace_failed_process_groups_test.go "tainted: two fault domains, default breaker".
+/// Upstream: controllers/replace_failed_process_groups_test.go
+/// "only one fault domain with tainted nodes is allowed: shouldn't remove any pods on tainted nodes".
 #[test]
 fn r4_two_in_two_fault_domains_and_the_breaker_as_it_comes() {
     let mut world = due(2, json!({"maxConcurrentReplacements": 10}));
@@ -145,7 +155,8 @@ fn r4_two_in_two_fault_domains_and_the_breaker_as_it_comes() {
     assert_eq!((plan.tally.affected, plan.tally.domains, plan.tally.limit), (2, 2, 1));
 }
 
-/// Upstream: controllers/replace_failed_process_groups_test.go "tainted: two fault domains, breaker of 10".
+/// Upstream: controllers/replace_failed_process_groups_test.go
+/// "multiple fault domain with tainted nodes is allowed: should remove all pods on tainted nodes".
 #[test]
 fn r5_two_in_two_fault_domains_and_a_breaker_of_ten() {
     let options = json!({"maxConcurrentReplacements": 10, "maxFaultDomainsWithTaintedProcessGroups": 10});
@@ -163,7 +174,8 @@ fn unbroken(options: Value) -> Value {
     all
 }
 
-/// Upstream: controllers/replace_failed_process_groups_test.go "no failures".
+/// Upstream: controllers/replace_failed_process_groups_test.go
+/// "with no missing processes: should not mark anything for removal".
 #[test]
 fn no_failures_is_nothing_to_do() {
     let mut world = World::of(3, update_status());
@@ -172,8 +184,9 @@ fn no_failures_is_nothing_to_do() {
     assert!(plan.steps.iter().all(|step| step.acts.is_empty() && step.memory.is_empty()));
 }
 
-/// Upstream: controllers/replace_failed_process_groups_test.go "one slot is for the first",
-/// "an exclusion that is not complete blocks".
+/// Upstream: controllers/replace_failed_process_groups_test.go
+/// "with multiple failed processes: should mark the first process group for removal",
+/// "with another in-flight exclusion: should not mark the process group for removal".
 #[test]
 fn one_slot_is_for_the_first_only_and_in_flight_it_blocks() {
     let mut world = due(3, unbroken(json!({})));
@@ -184,7 +197,9 @@ fn one_slot_is_for_the_first_only_and_in_flight_it_blocks() {
     assert_eq!(world.begun(), [] as [&str; 0]);
 }
 
-/// Upstream: controllers/replace_failed_process_groups_test.go "two slots allow a second", "zero slots".
+/// Upstream: controllers/replace_failed_process_groups_test.go
+/// "max concurrent replacements is set to two: should mark the process group for removal",
+/// "max concurrent replacements is set to zero: should not mark the process group for removal".
 #[test]
 fn two_slots_let_a_second_go_and_none_is_off() {
     let mut world = due(3, unbroken(json!({"maxConcurrentReplacements": 2})));
@@ -196,7 +211,8 @@ fn two_slots_let_a_second_go_and_none_is_off() {
     assert!(world.words("db-0").contains(&"Off"));
 }
 
-/// Upstream: controllers/replace_failed_process_groups_test.go "a complete exclusion frees the slot".
+/// Upstream: controllers/replace_failed_process_groups_test.go
+/// "with another complete exclusion: should mark the process group for removal".
 #[test]
 fn a_replacement_that_has_ended_frees_its_slot() {
     let mut world = due(2, unbroken(json!({})));
@@ -213,7 +229,8 @@ fn a_replacement_that_has_ended_frees_its_slot() {
 }
 
 /// There it is asked of the database itself; here a gate says so.
-/// Upstream: controllers/replace_failed_process_groups_test.go "database unavailable".
+/// Upstream: controllers/replace_failed_process_groups_test.go
+/// "the cluster is not available: should not mark the process group for removal".
 #[test]
 fn while_a_gate_before_the_start_denies_nothing_begins_and_no_slot_is_taken() {
     let mut spec = pasted(json!({
@@ -233,7 +250,12 @@ fn while_a_gate_before_the_start_denies_nothing_begins_and_no_slot_is_taken() {
 }
 
 /// There it is a group in the maintenance zone, in a crash loop list, or with an empty monitor configuration.
-/// Upstream: controllers/replace_failed_process_groups_test.go "maintenance zone".
+/// Upstream: controllers/replace_failed_process_groups_test.go "EmptyMonitorConf is set to true",
+/// "Crash loop is set for all process groups", "Crash loop is set for the specific process group",
+/// "Crash loop is set for the main container", "Crash loop is set for the sidecar container".
+/// Upstream: remove_process_groups_test.go "the Pod is marked as isolated: should not remove that process group".
+/// Upstream: controllers/replace_failed_process_groups_test.go
+/// "with maintenance mode enabled: should not mark the process group for removal".
 #[test]
 fn a_pod_that_is_marked_to_be_left_alone_is() {
     let mut world = due(1, json!({}));
@@ -245,8 +267,11 @@ fn a_pod_that_is_marked_to_be_left_alone_is() {
 
 // api/v1beta2/foundationdbcluster_types_test.go, "needs a replacement"
 
-/// Upstream: foundationdbcluster_types_test.go "inside the window", "outside the window".
-/// Upstream: controllers/replace_failed_process_groups_test.go "too recent".
+/// Upstream: foundationdbcluster_types_test.go
+/// "with a process group that went missing after the window: should not need replacement",
+/// "with a process group that went missing before the window: should need replacement".
+/// Upstream: controllers/replace_failed_process_groups_test.go
+/// "with a process that has been missing for a brief time: should not mark the process group for removal".
 #[test]
 fn a_failing_member_is_replaced_after_its_own_time_and_not_before() {
     let spec = pasted(json!({"failureDetectionTimeSeconds": 100}));
@@ -264,8 +289,10 @@ fn a_failing_member_is_replaced_after_its_own_time_and_not_before() {
     assert_eq!(world.begun(), ["db-0"], "outside");
 }
 
-/// Upstream: foundationdbcluster_types_test.go "wrong command line".
-/// Upstream: controllers/replace_failed_process_groups_test.go "non-replacement condition".
+/// Upstream: foundationdbcluster_types_test.go
+/// "with a process group that had the wrong command line: should not need replacement".
+/// Upstream: controllers/replace_failed_process_groups_test.go
+/// "with a process that has had an incorrect pod spec for a long time: should not mark the process group for removal".
 #[test]
 fn a_condition_that_is_not_one_to_be_replaced_for_never_counts() {
     let mut world = World::of(1, pasted(json!({"failureDetectionTimeSeconds": 1})));
@@ -280,7 +307,8 @@ fn compiled_reads_nodes(options: &Value) -> bool {
     super::fixtures::compiled(pasted(options.clone())).reads().nodes
 }
 
-/// Upstream: e2e/test_operator/operator_test.go "empty options".
+/// Upstream: e2e/test_operator/operator_test.go
+/// "cluster disables taint feature with empty taint option: should not remove any Pod whose Nodes are tainted".
 #[test]
 fn without_rules_for_taints_no_node_is_read() {
     assert!(!compiled_reads_nodes(&json!({"enabled": true})));
@@ -322,12 +350,16 @@ fn begins(options: Value, in_flight: &[&str], host: &str) -> bool {
     matches!(world.state("z"), State::Course(_))
 }
 
-/// Upstream: internal/replacements/replace_failed_process_groups_test.go "budget: 1 allowed",
-/// "budget: 0 not allowed", "budget: fault domains, none ongoing",
-/// "budget: fault domains, ongoing in the same", "budget: fault domains, ongoing in another at the limit",
-/// "budget: fault domains, over the limit".
-/// Upstream: controllers/replace_failed_process_groups_test.go "fault domains: a different one waits",
-/// "fault domains: the same one joins".
+/// Upstream: internal/replacements/replace_failed_process_groups_test.go
+/// "process group based replacement: with 1 replacement allowed",
+/// "process group based replacement: with 0 replacements allowed",
+/// "fault domain based replacement: no ongoing replacements",
+/// "fault domain based replacement: ongoing replacements same fault domain",
+/// "fault domain based replacement: ongoing replacements different fault domain",
+/// "fault domain based replacement: too many ongoing replacements same fault domain".
+/// Upstream: controllers/replace_failed_process_groups_test.go
+/// "those failed processes are on different fault domains: should mark the first process group for removal",
+/// "both processes are in the same fault domain: should mark the process group for removal".
 #[test]
 fn g1_to_g6_budgets_by_members_and_by_fault_domains() {
     let members = |max: i32| json!({ "maxConcurrentReplacements": max });
@@ -365,7 +397,12 @@ fn breaker_allows(hosts: usize, marked: &[&str]) -> bool {
     plan.tally.affected <= plan.tally.limit && (marked.is_empty() || !world.begun().is_empty())
 }
 
-/// Upstream: internal/replacements/replace_failed_process_groups_test.go "breaker".
+/// Upstream: internal/replacements/replace_failed_process_groups_test.go
+/// "no process groups with taint condition is present and taint feature is disabled",
+/// "no process groups with taint condition is present and taint feature is enabled",
+/// "one process groups with taint condition is present and taint feature is enabled",
+/// "two process groups with taint condition in different fault domains are present and taint feature is enabled",
+/// "two process groups with taint condition in the same fault domain are present and taint feature is enabled".
 #[test]
 fn b1_to_b5_the_breaker() {
     let mut off = World::of(3, pasted(json!({"taintReplacementOptions": []})));

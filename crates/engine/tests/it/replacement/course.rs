@@ -416,6 +416,8 @@ fn a_pause_holds_what_is_new_and_a_word_holds_what_is_under_way() {
     assert_eq!((world.acts("db-0"), world.words("db-0")), (vec![], vec!["NotEnforced"]));
 }
 
+/// Upstream: remove_process_groups_test.go
+/// "a process group is marked as terminating and not fully removed: should remove only one process group".
 #[test]
 fn between_two_replacements_there_is_a_rest() {
     let mut world = begun(

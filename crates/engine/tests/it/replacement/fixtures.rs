@@ -166,6 +166,11 @@ impl World {
         self.tell_node(node, |node| node.taints.retain(|taint| &*taint.key != key));
     }
 
+    /// A node, as it is known.
+    pub(crate) fn node_fact(&self, name: &str) -> NodeFact {
+        NodeFact::Present(self.nodes[name].clone())
+    }
+
     pub(crate) fn node_is(&mut self, name: &str, fact: NodeFact) {
         self.fleet.set_node(name, fact);
     }

@@ -62,7 +62,8 @@ fn begun(fleet: &mut Fleet, policy: &str, second: i64) -> usize {
     plan.steps.iter().filter(|step| step.acts.contains(&Act::Begin)).count()
 }
 
-/// Upstream: cluster_controller_test.go "when finding fdb pods in a node".
+/// Upstream: cluster_controller_test.go "watching all namespaces: should trigger reconciliation for cluster nodes",
+/// "watching all namespaces: should not trigger reconciliation for unrelated nodes".
 #[test]
 fn an_event_concerns_the_policies_with_members_there_and_no_others() {
     let mut fleet = fleet(&["p", "q"], &json!({"triggers": {"taints": [{"key": "a"}]}}));

@@ -12,4 +12,5 @@ mod fleet;
 mod model;
 mod scale;
 mod seed;
+mod suites;
 mod withdrawn;
