@@ -19,6 +19,7 @@ impl World {
         self.controller(state, &mut next)?;
         self.kubernetes(state, &mut next);
         mishaps(state, &mut next);
+        self.restless(state, &mut next);
         next.push((Event::Tick, State { now: state.now.plus_seconds(1), ..state.clone() }));
         Ok(next)
     }
@@ -135,6 +136,7 @@ fn way_to(found: &[(State, usize, Event)], mut index: usize) -> String {
     way.reverse();
     way.join("\n")
 }
+
 /// What tells states apart: all of it, but how long ago only as far as that matters.
 fn key(state: &State) -> u64 {
     let aged = |memory: &Memory| {

@@ -22,10 +22,25 @@ pub(super) enum Telling {
     Operator,
 }
 
+/// What comes and goes in a world, at any time and without end.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Restless {
+    /// Members fail and recover.
+    Members,
+    /// Each of the two nodes loses its taint and gets it back.
+    Taints,
+    /// The gate says this and that.
+    Gate,
+    /// Whether anybody knows how the others are.
+    Sight,
+}
+
 /// A world: its policy, who is where, and how much may go wrong.
 pub(super) struct World {
     /// The policy, and the same after somebody has changed it: volumes stay (1), one at a time (2), or both (3).
     pub(super) policies: [Policy; 4],
+    /// A node with each set of taints.
+    pub(super) facts: Vec<NodeFact>,
     /// The node of each member; the last node is a spare that is never tainted.
     pub(super) places: Vec<usize>,
     pub(super) nodes: usize,
@@ -34,6 +49,8 @@ pub(super) struct World {
     pub(super) removes_volumes: bool,
     pub(super) telling: Telling,
     pub(super) mishaps: u8,
+    /// What comes and goes without end.
+    pub(super) restless: &'static [Restless],
     /// Whether acts are done without looking again: then the rules are broken.
     pub(super) is_careless: bool,
 }
@@ -208,7 +225,6 @@ impl World {
         question: impl FnOnce(&View<'_>, &[Entry<'_>]) -> T,
     ) -> T {
         let members: Vec<Member> = (0..state.actors.len()).map(|index| self.member(state, index)).collect();
-        let nodes: Vec<NodeFact> = (0..self.nodes).map(|index| node(state, index)).collect();
         let unready: BTreeSet<Arc<str>> =
             (0..members.len()).filter(|index| state.actors[*index].life != Life::Ready).map(name).collect();
         let target = Target {
@@ -227,7 +243,7 @@ impl World {
             .map(|((member, memory), actor)| Entry {
                 member,
                 memory,
-                node: &nodes[actor.node],
+                node: self.node(state, actor.node),
                 overlaps: false,
             })
             .collect();
@@ -238,9 +254,45 @@ impl World {
         self.ask(state, memories, |view, entries| plan(self.policy(state), view, entries, state.now))
     }
 
+    fn node(&self, state: &State, index: usize) -> &NodeFact {
+        if state.unreadable[index] {
+            &NodeFact::Unknown
+        } else {
+            &self.facts[usize::from(state.taints[index])]
+        }
+    }
+
     /// The policy as it is.
     pub(super) fn policy(&self, state: &State) -> &Policy {
         &self.policies[usize::from(state.keeps) + 2 * usize::from(state.max < self.max)]
+    }
+
+    /// All that comes and goes.
+    pub(super) fn restless(&self, state: &State, next: &mut Vec<(Event, State)>) {
+        let mut put = |event: Event, change: &dyn Fn(&mut State)| {
+            let mut after = state.clone();
+            change(&mut after);
+            next.push((event, after));
+        };
+        for restless in self.restless {
+            match restless {
+                Restless::Members => {
+                    for (index, actor) in state.actors.iter().enumerate() {
+                        fail_or_recover(index, actor.life, &mut put);
+                    }
+                }
+                Restless::Taints => {
+                    for (node, bit) in [(0, 0), (1, 1)] {
+                        put(Event::Taint(node, bit), &|state| state.taints[node] ^= 1 << bit);
+                    }
+                }
+                Restless::Gate => flip(state.gate, &mut put),
+                Restless::Sight => {
+                    let is_known = !state.is_target_known;
+                    put(Event::TargetKnown(is_known), &|state| state.is_target_known = is_known);
+                }
+            }
+        }
     }
 
     /// All that Kubernetes and the operator do by themselves.
@@ -274,26 +326,33 @@ impl World {
     }
 }
 
+thread_local! {
+    /// Names that are wanted again and again: those of members, and those of nodes.
+    static NAMES: Vec<(Arc<str>, Arc<str>)> =
+        (0..8).map(|index| (format!("db-{index}").into(), format!("n{index}").into())).collect();
+}
+
 pub(super) fn name(index: usize) -> Arc<str> {
-    format!("db-{index}").into()
+    NAMES.with(|names| Arc::clone(&names[index].0))
 }
 
 pub(super) fn node_name(index: usize) -> Arc<str> {
-    format!("n{index}").into()
+    NAMES.with(|names| Arc::clone(&names[index].1))
 }
 
-fn node(state: &State, index: usize) -> NodeFact {
-    if state.unreadable[index] {
-        return NodeFact::Unknown;
-    }
-    let keys = KEYS.iter().enumerate().filter(|(bit, _)| state.taints[index] & (1 << bit) != 0);
-    NodeFact::Present(Node {
-        created: Moment::from_second(0),
-        labels: BTreeMap::new(),
-        taints: keys.map(|(_, key)| taint(key, None)).collect(),
-        is_cordoned: false,
-        conditions: Vec::new(),
-    })
+/// A node with each set of taints.
+pub(super) fn facts() -> Vec<NodeFact> {
+    let fact = |taints: usize| {
+        let keys = KEYS.iter().enumerate().filter(|(bit, _)| taints & (1 << bit) != 0);
+        NodeFact::Present(Node {
+            created: Moment::from_second(0),
+            labels: BTreeMap::new(),
+            taints: keys.map(|(_, key)| taint(key, None)).collect(),
+            is_cordoned: false,
+            conditions: Vec::new(),
+        })
+    };
+    (0..1 << KEYS.len()).map(fact).collect()
 }
 
 /// All that may go wrong, or right again, once more.
@@ -322,21 +381,31 @@ pub(super) fn mishaps(state: &State, next: &mut Vec<(Event, State)>) {
     put(Event::Suspend(is_suspended), &|state| state.is_suspended = is_suspended);
     let is_readable = state.unreadable[0];
     put(Event::Readable(0, is_readable), &|state| state.unreadable[0] = !is_readable);
-    for verdict in [Verdict::Pass, Verdict::Deny, Verdict::Unknown] {
-        if verdict != state.gate {
-            put(Event::Gate(verdict), &|state| state.gate = verdict);
-        }
-    }
+    flip(state.gate, &mut put);
     let is_known = !state.is_target_known;
     put(Event::TargetKnown(is_known), &|state| state.is_target_known = is_known);
     for (index, actor) in state.actors.iter().enumerate() {
-        match actor.life {
-            Life::Ready => {
-                put(Event::Fails(index), &|state| state.actors[index].life = Life::Failing);
-                put(Event::Deleted(index), &|state| state.actors[index].life = Life::Leaving);
-            }
-            Life::Failing => put(Event::Recovers(index), &|state| state.actors[index].life = Life::Ready),
-            _ => {}
+        fail_or_recover(index, actor.life, &mut put);
+        if actor.life == Life::Ready {
+            put(Event::Deleted(index), &|state| state.actors[index].life = Life::Leaving);
         }
+    }
+}
+
+type Put<'p> = dyn FnMut(Event, &dyn Fn(&mut State)) + 'p;
+
+fn flip(gate: Verdict, put: &mut Put<'_>) {
+    for verdict in [Verdict::Pass, Verdict::Deny, Verdict::Unknown] {
+        if verdict != gate {
+            put(Event::Gate(verdict), &|state| state.gate = verdict);
+        }
+    }
+}
+
+fn fail_or_recover(index: usize, life: Life, put: &mut Put<'_>) {
+    match life {
+        Life::Ready => put(Event::Fails(index), &|state| state.actors[index].life = Life::Failing),
+        Life::Failing => put(Event::Recovers(index), &|state| state.actors[index].life = Life::Ready),
+        _ => {}
     }
 }
