@@ -18,6 +18,7 @@ mod acts;
 mod case;
 mod confirm;
 mod facts;
+mod intake;
 mod look;
 mod place;
 mod question;
@@ -25,21 +26,21 @@ mod rooms;
 mod roster;
 mod told;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use berth_api::core::Node;
 use berth_api::replacement::{Replacement, ReplacementPolicy};
 use berth_engine::Moment;
 use berth_engine::evict::Freeze;
 use berth_engine::model::ObjectKey;
 use berth_engine::replace::{
-    Fleet, Known, Memory, NodeAccess, NodeFact, Phase, Plan, PolicyKey, Questions, Standings, State,
-    rejected, restore,
+    Fleet, NodeAccess, Phase, Plan, PolicyKey, Questions, Standings, State, rejected, restore,
 };
 
 use self::case::{Case, Owner, Stage};
+use self::intake::Shown;
 use self::rooms::Rooms;
 use self::roster::{Roster, policy_key};
 use super::{Controller, Verdict};
@@ -76,6 +77,10 @@ pub struct ReplacementController {
     cases: HashMap<PolicyKey, Case>,
     /// The workloads, by identity, as they were read.
     owners: HashMap<Arc<str>, Owner>,
+    /// Workloads that were read since the last look.
+    fresh: Vec<Arc<str>>,
+    /// Nodes as the engine was last told of them.
+    shown: HashMap<Arc<str>, Shown>,
     /// Pods that are being evicted, and by which policy.
     evicting: HashMap<ObjectKey, PolicyKey>,
     /// What another controller has said.
@@ -84,6 +89,8 @@ pub struct ReplacementController {
     frozen: Option<Arc<str>>,
     /// Whether we may read nodes, and when that was asked.
     access: (NodeAccess, Moment),
+    /// The namespace of what is in none.
+    nowhere: Arc<str>,
     /// The policies that speak of nodes.
     wanting_nodes: BTreeSet<PolicyKey>,
     /// Whether all nodes are known now.
@@ -104,10 +111,13 @@ impl ReplacementController {
             rooms: Rooms::default(),
             cases: HashMap::new(),
             owners: HashMap::new(),
+            fresh: Vec::new(),
+            shown: HashMap::new(),
             evicting: HashMap::new(),
             stopped: None,
             frozen: None,
             access: (NodeAccess::Unknown, Moment::PAST),
+            nowhere: Arc::from(""),
             wanting_nodes: BTreeSet::new(),
             knows_nodes: false,
             clock: Moment::PAST,
@@ -139,23 +149,6 @@ impl ReplacementController {
                 due.mark(&subject(&policy));
             }
         }
-    }
-
-    fn node_changed(&mut self, key: &ObjectKey, after: Option<&Node>, world: &World, due: &mut Due) {
-        let fact = after.map_or(NodeFact::Missing, |node| NodeFact::Present(facts::node(node)));
-        let fact = if world.nodes.is_readable(key) && self.knows_nodes { fact } else { NodeFact::Unknown };
-        for policy in self.fleet.set_node(&key.name, fact) {
-            due.mark(&subject(&policy));
-        }
-    }
-
-    /// What is known of a node by the watch.
-    fn node_fact(&self, name: &str, world: &World) -> NodeFact {
-        let key = ObjectKey::new("", name);
-        if !self.knows_nodes || !world.nodes.is_readable(&key) {
-            return NodeFact::Unknown;
-        }
-        world.nodes.get(&key).map_or(NodeFact::Missing, |node| NodeFact::Present(facts::node(node)))
     }
 
     /// Why nobody is evicted now.
@@ -216,17 +209,14 @@ impl ReplacementController {
                 let status = rejected(problems, generation, policy.status.as_ref(), now);
                 self.touched.extend(self.fleet.remove_policy(key));
                 self.wanting_nodes.remove(key);
-                case.stage = Stage::Writes { ends: Vec::new() };
+                case.stage = Stage::Writes { ends: Vec::new(), goes_on: false };
                 let writes = acts::policy_status(policy, &status).into_iter().collect();
                 return Verdict { writes, outcome: "misconfigured", ..Verdict::default() };
             }
         };
         self.stamp(case, now);
-        let mut rules = compiled.0.clone();
-        rules.frozen.clone_from(&self.frozen);
-        let reads = rules.reads();
-        let last_ended = policy.status.as_ref().and_then(|status| status.last_ended_at.as_ref());
-        self.fleet.set_policy(key, rules, last_ended.map(|time| Moment::from_timestamp(time.0)));
+        let reads = compiled.0.reads();
+        self.take_in_policy(key, policy, case, &compiled.0);
         self.fleet.set_window(key, compiled.1.opening(now));
         self.take_in(key, policy, case, world, now);
         if let Stage::Confirms(trial) = std::mem::take(&mut case.stage)
@@ -238,14 +228,10 @@ impl ReplacementController {
         if let Some(verdict) = self.look(key, case, &plan, world, now) {
             return verdict;
         }
-        self.metrics.replacement_members(&case.tally, &plan.tally);
-        case.tally = plan.tally;
-        let held = case::holds(&plan.steps);
-        self.metrics.replacements_held(&case.held, &held);
-        case.held = held;
+        self.count(case, &plan);
         let access = if reads.nodes { self.access.0.clone() } else { NodeAccess::NotNeeded };
         if let Some(verdict) = self.write_down(key, policy, case, &plan, &access, world, now) {
-            return verdict;
+            return Verdict { wake: self.wake_of(case, &plan, reads.nodes, now), ..verdict };
         }
         if let Some(verdict) = self.begin_act(key, case, &plan, world, now) {
             return verdict;
@@ -283,15 +269,9 @@ impl ReplacementController {
     ) -> Option<Verdict> {
         let mut verdict = Verdict { outcome: "written", ..Verdict::default() };
         let mut ends = Vec::new();
-        let mut shown = plan.clone();
-        for step in &mut shown.steps {
-            let latest = self.roster.latest(key, &step.name, world);
-            if acts::begins(step) {
-                // It has not begun before its Replacement is made, and that has to be confirmed.
-                step.memory.course = restore(None, latest.map(AsRef::as_ref)).course;
-                continue;
-            }
-            let Some(latest) = latest else { continue };
+        let shown = self.as_written(key, plan, world);
+        for step in plan.steps.iter().filter(|step| !acts::begins(step)) {
+            let Some(latest) = self.roster.latest(key, &step.name, world) else { continue };
             let Some((write, notes)) = Self::work_status(key, case, step, latest, world, now) else {
                 continue;
             };
@@ -303,78 +283,54 @@ impl ReplacementController {
             verdict.writes.push(write);
             verdict.notes.extend(notes);
         }
-        let (rules, before) = (&case.compiled.as_ref().ok()?.0, policy.status.as_ref());
-        let mut rules = rules.clone();
-        rules.frozen.clone_from(&self.frozen);
+        let (rules, before) = (self.fleet.policy(key)?, policy.status.as_ref());
         let generation = policy.metadata.generation;
-        let standings = Standings { policy: &rules, plan: &shown, access, generation, before, now };
+        let standings = Standings { policy: rules, plan: &shown, access, generation, before, now };
         let status = standings.status(|name| {
             let pod = world.pods.get(&ObjectKey::new(&key.namespace, name));
             pod.map(|pod| &*pod.node).filter(|node| !node.is_empty())
         });
-        verdict.writes.extend(acts::policy_status(policy, &status));
+        let told = acts::policy_status(policy, &status);
+        let is_told = usize::from(told.is_some());
+        verdict.writes.extend(told);
         let old = self.roster.history(key, world).filter(|work| acts::is_over(work, now, HISTORY_KEPT));
         verdict.writes.extend(old.take(DISCARDED_AT_ONCE_MAX).map(acts::discard));
         verdict.notes.extend(told::news(key, case, &shown, world));
         if verdict.writes.is_empty() && verdict.notes.is_empty() {
             return None;
         }
-        case.stage = Stage::Writes { ends };
+        // Where nothing but the status of the policy is new and nothing is to be done, the next look would find what this one did.
+        let goes_on = plan.deadline <= now
+            || verdict.writes.len() > is_told
+            || plan.steps.iter().any(|step| !step.acts.is_empty());
+        case.stage = Stage::Writes { ends, goes_on };
         Some(verdict)
     }
 
-    /// What is remembered of a member: what was written of its replacement, and what was seen of it since.
-    fn memory(&self, key: &PolicyKey, name: &str, policy: &ReplacementPolicy, world: &World) -> Memory {
-        let latest = self.roster.latest(key, name, world).map(AsRef::as_ref);
-        let told = policy.status.as_ref().and_then(|status| status.pods.as_deref()).unwrap_or_default();
-        match self.fleet.memory(key, name) {
-            Some(known) => Memory { course: restore(None, latest).course, ..known.clone() },
-            None => restore(told.iter().find(|told| told.name == *name), latest),
+    /// Counts how the members of a policy are, where that has changed.
+    fn count(&self, case: &mut Case, plan: &Plan) {
+        if case.tally != plan.tally {
+            self.metrics.replacement_members(&case.tally, &plan.tally);
+            case.tally = plan.tally;
+        }
+        let held = case::holds(&plan.steps);
+        if case.held != held {
+            self.metrics.replacements_held(&case.held, &held);
+            case.held = held;
         }
     }
 
-    /// Takes in what is known of a policy's members, their nodes and their workloads.
-    fn take_in(
-        &mut self,
-        key: &PolicyKey,
-        policy: &ReplacementPolicy,
-        case: &mut Case,
-        world: &World,
-        now: Moment,
-    ) {
-        let members = self.roster.members(key, world);
-        let gone: Vec<Arc<str>> = case.members.difference(&members).cloned().collect();
-        let mut touched = BTreeSet::new();
-        if !gone.is_empty() {
-            for name in gone {
-                touched.extend(self.fleet.remove_member(key, &name));
-                case.forget(&name);
-            }
-            self.forget_owners();
+    /// A plan as far as it is sure: whoever begins has not begun before its Replacement is made, and that has to be confirmed.
+    fn as_written<'p>(&self, key: &PolicyKey, plan: &'p Plan, world: &World) -> Cow<'p, Plan> {
+        if !plan.steps.iter().any(acts::begins) {
+            return Cow::Borrowed(plan);
         }
-        let memories = members.iter().map(|name| self.memory(key, name, policy, world));
-        let memories: Vec<Memory> = memories.collect();
-        case.is_losing =
-            memories.iter().filter_map(Memory::under_way).any(|course| !course.claims.is_empty());
-        let mut targets = BTreeSet::new();
-        for (name, memory) in members.iter().zip(memories) {
-            let member = self.member(key, case, name, &memory, world, now);
-            if let Known::Known(Some(pod)) = &member.pod
-                && let Some(node) = &pod.node
-                && case.reads().nodes
-            {
-                touched.extend(self.fleet.set_node(node, self.node_fact(node, world)));
-            }
-            targets.insert(Arc::clone(&member.target));
-            touched.extend(self.fleet.set_member(key, member, Some(memory)));
+        let mut plan = plan.clone();
+        for step in plan.steps.iter_mut().filter(|step| acts::begins(step)) {
+            let latest = self.roster.latest(key, &step.name, world);
+            step.memory.course = restore(None, latest.map(AsRef::as_ref)).course;
         }
-        for target in targets.iter().filter(|target| !target.is_empty()) {
-            let fact = self.target_fact(key, target, world);
-            touched.extend(self.fleet.set_target(target, fact));
-        }
-        touched.remove(key);
-        self.touched.extend(touched);
-        case.members = members;
+        Cow::Owned(plan)
     }
 
     /// The questions of a policy.
@@ -480,9 +436,7 @@ impl Controller for ReplacementController {
             (Some(Object::Pod(_)), before, after) => {
                 self.pod_changed(&change.key, before.and_then(pod_in), after.and_then(pod_in), due);
             }
-            (Some(Object::Node(node)), _, after) => {
-                self.node_changed(&change.key, after.map(|_| &**node), world, due);
-            }
+            (Some(Object::Node(_)), _, _) => self.node_changed(&change.key.name, world, due),
             _ => {}
         }
     }

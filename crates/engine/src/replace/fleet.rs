@@ -98,6 +98,18 @@ impl Fleet {
         touched
     }
 
+    /// A policy, as it was set.
+    pub fn policy(&self, key: &PolicyKey) -> Option<&Policy> {
+        self.policies.get(key).map(|held| &held.policy)
+    }
+
+    /// A replacement of a policy has ended then, by what is written.
+    pub fn set_last_ended(&mut self, key: &PolicyKey, last_ended: Option<Moment>) {
+        if let Some(held) = self.policies.get_mut(key) {
+            held.last_ended = held.last_ended.max(last_ended);
+        }
+    }
+
     /// Whether replacements of a policy may begin now.
     pub fn set_window(&mut self, key: &PolicyKey, window: Opening) {
         if let Some(held) = self.policies.get_mut(key) {
@@ -118,7 +130,9 @@ impl Fleet {
         let before = held.members.remove(&name);
         let (node, target) = (node_of(&member), Arc::clone(&member.target));
         let was = before.as_ref().map(|(before, _)| (node_of(before), Arc::clone(&before.target)));
+        let had_turn = before.as_ref().is_some_and(|(_, memory)| memory.has_volume_turn());
         let memory = memory.or_else(|| before.map(|(_, memory)| memory)).unwrap_or_default();
+        let changes_turns = had_turn || memory.has_volume_turn();
         held.members.insert(Arc::clone(&name), (member, memory));
         if was.as_ref().is_none_or(|(before, _)| *before != node) {
             if let Some((Some(before), _)) = &was {
@@ -135,7 +149,9 @@ impl Fleet {
             }
             *self.concerned.entry(target).or_default().entry(key.clone()).or_default() += 1;
         }
-        self.count_volume_turns(key, was.as_ref().map(|(_, target)| target));
+        if changes_turns {
+            self.count_volume_turns(key, was.as_ref().map(|(_, target)| target));
+        }
         let claims = self.claimed.entry((Arc::clone(&key.namespace), name)).or_default();
         let is_new = claims.insert(key.clone());
         let mut touched = BTreeSet::from([key.clone()]);
@@ -148,13 +164,15 @@ impl Fleet {
     /// A member is no more.
     pub fn remove_member(&mut self, key: &PolicyKey, name: &Arc<str>) -> BTreeSet<PolicyKey> {
         let Some(held) = self.policies.get_mut(key) else { return BTreeSet::new() };
-        let Some((member, _)) = held.members.remove(name) else { return BTreeSet::new() };
+        let Some((member, memory)) = held.members.remove(name) else { return BTreeSet::new() };
         if let Some(node) = node_of(&member) {
             drop_one(&mut self.nodes.entry(Arc::clone(&node)).or_default().policies, key);
             self.tidy_node(&node);
         }
         self.leave_target(&member.target, key);
-        self.count_volume_turns(key, Some(&member.target));
+        if memory.has_volume_turn() {
+            self.count_volume_turns(key, Some(&member.target));
+        }
         let mut touched = BTreeSet::from([key.clone()]);
         let pod = (Arc::clone(&key.namespace), Arc::clone(name));
         if let Some(claims) = self.claimed.get_mut(&pod) {
@@ -259,6 +277,12 @@ impl Fleet {
         self.policies.keys()
     }
 
+    /// The workload of a member, and the node it is on.
+    pub fn place_of(&self, key: &PolicyKey, name: &str) -> Option<(Arc<str>, Option<Arc<str>>)> {
+        let (member, _) = self.policies.get(key)?.members.get(name)?;
+        Some((Arc::clone(&member.target), node_of(member)))
+    }
+
     /// What is remembered of a member.
     pub fn memory(&self, key: &PolicyKey, name: &str) -> Option<&Memory> {
         self.policies.get(key)?.members.get(name).map(|(_, memory)| memory)
@@ -322,7 +346,7 @@ impl Fleet {
         let mut counts: BTreeMap<&Arc<str>, usize> = also.map(|target| (target, 0)).into_iter().collect();
         for (member, memory) in held.members.values() {
             let count = counts.entry(&member.target).or_default();
-            *count += usize::from(memory.under_way().is_some_and(|course| course.removes_volumes));
+            *count += usize::from(memory.has_volume_turn());
         }
         for (target, count) in counts {
             if count > 0 {

@@ -39,6 +39,11 @@ impl Memory {
         self.course.as_ref().filter(|course| !course.phase.is_an_end())
     }
 
+    /// Whether it is losing its volumes.
+    pub(super) fn has_volume_turn(&self) -> bool {
+        self.under_way().is_some_and(|course| course.removes_volumes)
+    }
+
     /// What is wrong with it that has lasted for long enough, by the rules as they are.
     pub(super) fn due(&self, now: Moment) -> impl Iterator<Item = &Sighting> {
         self.sightings.iter().filter(move |sighting| sighting.due_at().is_some_and(|at| at <= now))

@@ -9,7 +9,8 @@ use berth_api::schema::Problem;
 use berth_engine::Moment;
 use berth_engine::gate::{Opinion, Why};
 use berth_engine::replace::{
-    Act, Feasibility, Phase, Policy, Questions, Reads, Reason, State, Step, Tally, Verdict, Volumes, problems,
+    Act, Feasibility, Phase, Pod, Policy, Questions, Reads, Reason, State, Step, Tally, Verdict, Volumes,
+    problems,
 };
 use serde_json::Value;
 
@@ -34,7 +35,11 @@ pub(super) struct Case {
     pub(super) spec: ReplacementPolicySpec,
     /// The policy and its questions, or all that is wrong with it.
     pub(super) compiled: Result<Arc<(Policy, Questions)>, Vec<Problem>>,
+    /// Whether the engine was told of the policy as it is.
+    pub(super) is_taken_in: bool,
     pub(super) members: BTreeSet<Arc<str>>,
+    /// Members of which nothing is known but what the watch tells, as the engine was told of them.
+    pub(super) plain: HashMap<Arc<str>, Plain>,
     /// Whether it is written of a member that claims of it go.
     pub(super) is_losing: bool,
     /// What was read of members, by name.
@@ -67,6 +72,8 @@ pub(super) enum Stage {
     Writes {
         /// The replacements that end with it: how, and after how many seconds.
         ends: Vec<(&'static str, f64)>,
+        /// Whether something is to be done once it is written.
+        goes_on: bool,
     },
     /// All that an act rests on is read.
     Confirms(Box<Trial>),
@@ -106,10 +113,20 @@ pub(super) struct Refusal {
     pub(super) until: Moment,
 }
 
+/// A member as the watch tells of it.
+#[derive(Debug)]
+pub(super) struct Plain {
+    pub(super) pod: Option<Arc<crate::world::Pod>>,
+    /// Whether what the watch tells can be relied on.
+    pub(super) is_known: bool,
+}
+
 /// What was read of a member.
 #[derive(Debug)]
 pub(super) struct Sight {
     pub(super) around: Around,
+    /// The pod, as far as the engine wants to know it; none where there is none, or it cannot be understood.
+    pub(super) pod: Option<Pod>,
     /// When.
     pub(super) read: Moment,
     /// The revision of the pod.
@@ -130,7 +147,9 @@ impl Sight {
     pub(super) fn new(around: Around, before: Option<Self>, now: Moment) -> Self {
         let revision = around.pod.object().and_then(|pod| pod["metadata"]["resourceVersion"].as_str());
         let revision = revision.map(crate::world::number).unwrap_or_default();
-        Self { around, read: now, revision, said: before.map(|before| before.said).unwrap_or_default() }
+        let pod = around.pod.object().and_then(|pod| facts::whole_pod(pod, &around));
+        let said = before.map(|before| before.said).unwrap_or_default();
+        Self { around, pod, read: now, revision, said }
     }
 
     /// Of a pod that is no more.
@@ -163,7 +182,9 @@ impl Case {
             uid: policy.metadata.uid.clone(),
             spec: policy.spec.clone(),
             compiled: compile().ok_or_else(|| problems(&policy.spec)),
+            is_taken_in: false,
             members: BTreeSet::new(),
+            plain: HashMap::new(),
             is_losing: false,
             sights: HashMap::new(),
             verdicts: HashMap::new(),
@@ -222,6 +243,7 @@ impl Case {
 
     /// A member is no more.
     pub(super) fn forget(&mut self, name: &str) {
+        self.plain.remove(name);
         self.sights.remove(name);
         self.verdicts.remove(name);
         self.refusals.remove(name);
@@ -256,11 +278,11 @@ impl Case {
         let is_done = ended.is_over();
         match std::mem::take(&mut self.stage) {
             Stage::Looks => is_done,
-            Stage::Writes { ends } => {
+            Stage::Writes { ends, goes_on } => {
                 for (phase, seconds) in ends.into_iter().filter(|_| is_done) {
                     metrics.replacement_ended(phase, seconds);
                 }
-                is_done
+                is_done && goes_on
             }
             Stage::Confirms(mut trial) if is_done => {
                 trial.is_answered = true;

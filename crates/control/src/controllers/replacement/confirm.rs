@@ -117,10 +117,10 @@ impl ReplacementController {
         if wants(&[Demand::Feasibility])
             && needs_place
             && let Some(sight) = case.sights.get(&step.name)
-            && let Some(read) = sight.around.pod.object().and_then(|pod| facts::whole_pod(pod, &sight.around))
+            && let Some(read) = &sight.pod
         {
             let claims = self.claims_of(case, &sight.around, &case.pods, read.node.as_ref(), world);
-            candidate = self.candidate(&read, case, &sight.around, &claims, &step.memory, world);
+            candidate = self.candidate(read, case, &sight.around, &claims, &step.memory, world);
             let asked = candidate.iter();
             asks.extend(asked.map(|name| Ask::Get { kind: Kind::Node, key: ObjectKey::new("", name) }));
         }
@@ -260,6 +260,8 @@ impl ReplacementController {
         now: Moment,
     ) {
         let name = &trial.name;
+        // What is told here counts until the next look.
+        case.plain.remove(name);
         let memory = self.memory(key, name, policy, world);
         let mut member = self.member(key, case, name, &memory, world, now);
         let sight = Sight::new(around.clone(), None, now);
@@ -268,6 +270,7 @@ impl ReplacementController {
             && !node.is_empty()
         {
             let touched = self.fleet.set_node(node, facts::node_fact(&around.node));
+            self.shown.remove(node);
             self.touched.extend(touched.into_iter().filter(|other| other != key));
         }
         let feasible = trial.act.demands().contains(&Demand::Feasibility).then(|| {

@@ -12,6 +12,7 @@ use berth_engine::replace::{
     Strategy, Sure, Target, is_bound_to_a_node, is_within_reach,
 };
 use berth_engine::taint::Taint;
+use serde::Deserialize as _;
 use serde_json::Value;
 
 use crate::act::{Around, Reply};
@@ -70,7 +71,7 @@ pub(super) fn slim_pod(slim: &Slim) -> Pod {
 
 /// A pod that was read whole; `None` where it cannot be understood.
 pub(super) fn whole_pod(pod: &Value, around: &Around) -> Option<Pod> {
-    let slim: Slim = serde_json::from_value(pod.clone()).ok()?;
+    let slim = Slim::deserialize(pod).ok()?;
     let mut read = slim_pod(&slim);
     read.conditions = conditions(pod)
         .map(|told| Condition {
@@ -96,7 +97,7 @@ fn is_stuck(pod: &Value, around: &Around) -> bool {
         return false;
     }
     let Reply::Object(node) = &around.node else { return false };
-    let Ok(node) = serde_json::from_value::<ApiNode>((**node).clone()) else { return false };
+    let Ok(node) = ApiNode::deserialize(&**node) else { return false };
     let mut volumes = around.volumes.iter().filter_map(|(_, volume)| volume.object());
     volumes.any(|volume| !is_within_reach(volume, &node))
 }
@@ -126,8 +127,9 @@ pub(super) fn node(node: &ApiNode) -> Node {
 /// What an answer about a node says.
 pub(super) fn node_fact(reply: &Reply) -> NodeFact {
     match reply {
-        Reply::Object(object) => serde_json::from_value::<ApiNode>((**object).clone())
-            .map_or(NodeFact::Unknown, |read| NodeFact::Present(node(&read))),
+        Reply::Object(object) => {
+            ApiNode::deserialize(&**object).map_or(NodeFact::Unknown, |read| NodeFact::Present(node(&read)))
+        }
         Reply::Missing => NodeFact::Missing,
         _ => NodeFact::Unknown,
     }

@@ -58,6 +58,11 @@ impl ReplacementController {
                 // Nothing can be read of it, but something may be said.
                 case.sights.entry(Arc::clone(&step.name)).or_insert_with(|| Sight::of_nothing(now));
             }
+            if !Self::is_of_interest(case, step) {
+                // What was read of it is of no use any more, and would only grow old.
+                case.sights.remove(&step.name);
+                continue;
+            }
             let wanted = self.wanted(key, case, step, world, now);
             names.extend(wanted.filter(|(urgency, _)| !matches!(urgency, Urgency::Old(_))));
             writes.extend(Self::reviews(key, case, step, world, now));
@@ -148,10 +153,7 @@ impl ReplacementController {
         world: &World,
         now: Moment,
     ) -> Option<(Urgency, Arc<str>)> {
-        let is_of_interest = step.state != State::Healthy
-            || case.reads_conditions()
-            || (may_be_told(step) && Self::handing(case).is_some_and(Handing::tells));
-        if !is_of_interest {
+        if !Self::is_of_interest(case, step) {
             return None;
         }
         let pod = ObjectKey { namespace: Arc::clone(&key.namespace), name: Arc::clone(&step.name) };
@@ -182,6 +184,13 @@ impl ReplacementController {
         let is_old = patience(step).is_some_and(|patience| sight.read.plus(patience) <= now);
         let again = if is_under_way { Urgency::UnderWay } else { Urgency::Old(sight.read) };
         (is_old && !waits_for_others(step)).then_some((again, name))
+    }
+
+    /// Whether more has to be known of a member than the watches tell.
+    fn is_of_interest(case: &Case, step: &Step) -> bool {
+        step.state != State::Healthy
+            || case.reads_conditions()
+            || (may_be_told(step) && Self::handing(case).is_some_and(Handing::tells))
     }
 
     fn handing(case: &Case) -> Option<&Handing> {
@@ -284,7 +293,9 @@ impl ReplacementController {
     fn seen(&mut self, case: &mut Case, name: &Arc<str>, around: Around) {
         let read = Moment::NEVER;
         if let Some(uid) = around.pod.object().and_then(facts::owner_uid) {
-            self.owners.insert(uid.into(), Owner { reply: around.owner.clone(), read });
+            let uid: Arc<str> = uid.into();
+            self.fresh.push(Arc::clone(&uid));
+            self.owners.insert(uid, Owner { reply: around.owner.clone(), read });
         }
         let before = case.sights.remove(name);
         case.sights.insert(Arc::clone(name), Sight::new(around, before, read));
@@ -292,10 +303,13 @@ impl ReplacementController {
 
     /// What was read since the last look was read now.
     pub(super) fn stamp(&mut self, case: &mut Case, now: Moment) {
-        let owners = self.owners.values_mut().map(|owner| &mut owner.read);
-        let sights = case.sights.values_mut().map(|sight| &mut sight.read);
-        for read in owners.chain(sights).filter(|read| **read == Moment::NEVER) {
-            *read = now;
+        for owner in std::mem::take(&mut self.fresh) {
+            if let Some(owner) = self.owners.get_mut(&owner).filter(|owner| owner.read == Moment::NEVER) {
+                owner.read = now;
+            }
+        }
+        for sight in case.sights.values_mut().filter(|sight| sight.read == Moment::NEVER) {
+            sight.read = now;
         }
     }
 
@@ -440,7 +454,7 @@ impl ReplacementController {
                 return Vec::new();
             }
         };
-        let read = facts::whole_pod(pod, around).filter(|_| !case.is_of_another_group(pod));
+        let read = sight.pod.as_ref().filter(|_| !case.is_of_another_group(pod));
         let Some(read) = read else {
             member.pod = Known::Unknown;
             return Vec::new();
@@ -456,9 +470,14 @@ impl ReplacementController {
             if !compiled.0.strategy.needs_feasible_target {
                 return Feasibility::default();
             }
-            let found = self.candidate(&read, case, around, &member.claims, memory, world);
+            let found = self.candidate(read, case, around, &member.claims, memory, world);
             found.map_or_else(|why| why, |_| Feasibility::Yes)
         });
+        member.pod = Known::Known(Some(read.clone()));
+        member.order = Some(0);
+        if compiled.1.order.is_none() && compiled.1.gates.is_empty() {
+            return Vec::new();
+        }
         let owner_uid = facts::owner_uid(pod);
         let is_peer = |other: &&Value| {
             owner_uid.is_some()
@@ -482,13 +501,11 @@ impl ReplacementController {
                 started: memory.under_way().map(|course| course.started),
             }),
         };
-        member.order = match &compiled.1.order {
-            Some(order) => order.of(seen),
-            None => Some(0),
-        };
+        if let Some(order) = &compiled.1.order {
+            member.order = order.of(seen);
+        }
         let verdicts = compiled.1.verdicts(seen, said);
         member.gates = verdicts.iter().map(|(verdict, _)| *verdict).collect();
-        member.pod = Known::Known(Some(read));
         verdicts
     }
 

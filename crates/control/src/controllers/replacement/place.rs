@@ -11,6 +11,7 @@ use berth_engine::replace::{
     Claim, Feasibility, Known, Memory, Missing, Neighbour, Newcomer, Pod, Sure, Volumes, first_that_takes,
     looks_abroad,
 };
+use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::case::Case;
@@ -59,7 +60,7 @@ impl ReplacementController {
             Err(why) => return why.clone(),
         };
         let Some(Reply::Object(node)) = reply else { return Feasibility::Unknown(Missing::Nodes) };
-        let Ok(node) = serde_json::from_value::<Node>((**node).clone()) else {
+        let Ok(node) = Node::deserialize(&**node) else {
             return Feasibility::Unknown(Missing::Nodes);
         };
         let read = around.pod.object().and_then(|pod| facts::whole_pod(pod, around));

@@ -315,6 +315,11 @@ impl Roster {
         counts.max().and_then(|count| usize::try_from(count).ok())
     }
 
+    /// Whether there is or was a replacement of a member.
+    pub(super) fn has_works(&self, key: &PolicyKey, pod: &str) -> bool {
+        self.works.get(key).is_some_and(|works| works.contains_key(pod))
+    }
+
     /// The latest replacement of a member.
     pub(super) fn latest<'w>(
         &self,

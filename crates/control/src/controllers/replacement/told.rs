@@ -85,6 +85,9 @@ pub(super) fn news(key: &PolicyKey, case: &mut Case, plan: &Plan, world: &World)
             case.noted.insert(Arc::clone(&step.name), words)
         };
         let before = before.unwrap_or_default();
+        if told.is_empty() {
+            continue;
+        }
         let Some(pod) = pod(key, &step.name, world) else { continue };
         for reason in told.into_iter().filter(|reason| !before.contains(reason.word())) {
             let (is_warning, word) = match reason {

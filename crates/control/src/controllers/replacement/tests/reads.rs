@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::review::Answer;
+use crate::world::Told;
 
 /// How often a member was read.
 fn read(scene: &Scene, name: &str) -> usize {
@@ -182,4 +183,54 @@ fn only_what_was_written_is_counted() {
     let text = scene.controller.metrics.text();
     assert!(!text.contains("act=\"evict\",result=\"done\""), "{text}");
     assert!(text.contains("act=\"evict\",result=\"failed\""), "{text}");
+}
+
+fn counts(scene: &Scene) -> Value {
+    scene.get(Kind::ReplacementPolicy, NS, "p").unwrap()["status"]["counts"].clone()
+}
+
+/// The engine is told once of what stays as it was; that it can no longer be relied on is a change, although no watch tells of one.
+#[test]
+fn what_can_no_longer_be_read_is_not_taken_for_what_it_was() {
+    let mut scene = scene(&plain(&json!({})));
+    scene.put(Kind::Node, node("n0", &taint()));
+    scene.settle();
+    assert_eq!(counts(&scene)["detected"], 1);
+    scene.world.hear(Told::Unreadable(Kind::Node, ObjectKey::new("", "n0")));
+    scene.world.hear(Told::Unreadable(Kind::Pod, key("db-1")));
+    scene.put(Kind::Node, node("n1", &taint()));
+    assert_eq!(done(scene.after_seconds(61)), [""; 0]);
+    let status = &scene.get(Kind::ReplacementPolicy, NS, "p").unwrap()["status"];
+    let message = status["pods"][0]["message"].as_str().unwrap_or_default();
+    assert!(message.contains("the node could not be read"), "{status}");
+    assert_eq!(
+        (&status["counts"]["detected"], &status["counts"]["blocked"]),
+        (&json!(0), &json!(1)),
+        "{status}"
+    );
+    scene.put(Kind::Pod, pod(1, "n1", true));
+    scene.put(Kind::Node, node("n0", &taint()));
+    let written = done(scene.after_seconds(30));
+    assert!(written.contains(&"evict Pod n/db-0".to_owned()), "{written:?}");
+    assert_eq!(counts(&scene)["detected"], 1, "the other is seen as well");
+}
+
+/// Whoever is well again is told of by the watches alone, and costs no more than those who always were.
+#[test]
+fn what_was_read_of_a_member_that_is_well_again_is_forgotten() {
+    let mut scene = scene(&plain(&json!({})));
+    scene.put(Kind::Node, node("n0", &taint()));
+    scene.settle();
+    let known = |scene: &Scene| {
+        let case = &scene.controller.cases[&PolicyKey::new(NS, "p")];
+        (case.sights.len(), case.plain.len())
+    };
+    assert_eq!(known(&scene), (1, 2));
+    scene.put(Kind::Node, node("n0", &json!([])));
+    scene.settle();
+    scene.put(Kind::Node, node("n1", &taint()));
+    scene.settle();
+    assert_eq!(known(&scene), (1, 2));
+    let case = &scene.controller.cases[&PolicyKey::new(NS, "p")];
+    assert!(case.sights.contains_key("db-1") && case.plain.contains_key("db-0"));
 }
