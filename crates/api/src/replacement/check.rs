@@ -139,6 +139,10 @@ fn check_triggers(found: &mut Found, path: &FieldPath, triggers: &Triggers) {
     for (index, rule) in triggers.taints().iter().enumerate() {
         let path = path.field("taints").index(index);
         found.key(&path.field("key"), &rule.key);
+        for sentence in rule.value.iter().flat_map(|value| berth_text::names::label_value(value)) {
+            let value = rule.value.as_deref().unwrap_or_default();
+            found.push(Problem::invalid_text(&path.field("value"), value, &sentence));
+        }
         found.seconds(&path.field("durationSeconds"), rule.duration_seconds);
         found.word(&path.field("action"), rule.action.as_ref());
         found.word(&path.field("intent"), rule.intent.as_ref());
@@ -171,10 +175,11 @@ fn check_strategy(found: &mut Found, path: &FieldPath, strategy: &Strategy) {
     if let Some(volumes) = &strategy.volumes {
         let path = path.field("volumes");
         found.word(&path.field("policy"), volumes.policy.as_ref());
-        found.texts(
-            &path.field("storageClassNames"),
-            volumes.storage_class_names.as_deref().unwrap_or_default(),
-        );
+        let classes = volumes.storage_class_names.as_deref().unwrap_or_default();
+        found.texts(&path.field("storageClassNames"), classes);
+        for (index, class) in classes.iter().enumerate().filter(|(_, class)| !class.trim().is_empty()) {
+            found.name(&path.field("storageClassNames").index(index), class);
+        }
         let keeps = volumes.set_reclaim_policy.as_deref();
         if keeps.is_some_and(|keeps| keeps != "Retain") {
             found.push(Problem::not_supported(&path.field("setReclaimPolicy"), &json!(keeps), &["Retain"]));
@@ -238,11 +243,18 @@ fn check_target(found: &mut Found, path: &FieldPath, target: &TargetRef) {
             found.push(Problem::invalid_text(&path_of, &target.api_version, &sentence));
         }
     }
+    let is_kind = target.kind.starts_with(|first: char| first.is_ascii_alphabetic())
+        && target.kind.bytes().all(|byte| byte.is_ascii_alphanumeric());
     if target.kind.is_empty() {
         found.push(Problem::required(&path.field("kind"), ""));
+    } else if !is_kind {
+        let detail = "must be the name of a kind, such as StatefulSet";
+        found.push(Problem::invalid_text(&path.field("kind"), &target.kind, detail));
     }
     if target.name.is_empty() {
         found.push(Problem::required(&path.field("name"), ""));
+    } else {
+        found.name(&path.field("name"), &target.name);
     }
 }
 
@@ -391,6 +403,21 @@ impl Found {
         }
     }
 
+    /// The name of an object.
+    fn name(&mut self, path: &FieldPath, name: &str) {
+        for sentence in berth_text::names::dns_subdomain(name) {
+            self.push(Problem::invalid_text(path, name, &sentence));
+        }
+    }
+
+    /// What a condition is called: another one would never be said.
+    fn condition_type(&mut self, path: &FieldPath, type_: &str) {
+        if type_.is_empty() {
+            return self.push(Problem::required(path, ""));
+        }
+        self.label_key(path, Some(type_));
+    }
+
     /// Names with dots between them.
     fn path(&mut self, path: &FieldPath, text: &str) {
         let is_name = |name: &str| {
@@ -404,9 +431,7 @@ impl Found {
     }
 
     fn pod_condition(&mut self, path: &FieldPath, condition: &PodConditionGate) {
-        if condition.type_.is_empty() {
-            self.push(Problem::required(&path.field("type"), ""));
-        }
+        self.condition_type(&path.field("type"), &condition.type_);
         let status = condition.status.as_deref();
         if status.is_some_and(|status| !STATUSES.contains(&status)) {
             self.push(Problem::not_supported(&path.field("status"), &json!(status), &STATUSES));
@@ -445,9 +470,7 @@ impl Found {
         let mut known = BTreeSet::new();
         for (index, (type_, status, seconds)) in conditions.enumerate() {
             let path = path.index(index);
-            if type_.is_empty() {
-                self.push(Problem::required(&path.field("type"), ""));
-            }
+            self.condition_type(&path.field("type"), type_);
             if !STATUSES.contains(&status.as_str()) {
                 self.push(Problem::not_supported(&path.field("status"), &json!(status), &STATUSES));
             }

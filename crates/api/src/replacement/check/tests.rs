@@ -201,6 +201,35 @@ fn each_wrong_value_is_named_with_its_path() {
             json!({"triggers": {"taints": [{"key": "a", "durationSeconds": -5}]}}),
             "spec.triggers.taints[0].durationSeconds: ",
         ),
+        // What no taint, no condition and no object can be called would never match.
+        (
+            json!({"triggers": {"taints": [{"key": "a", "value": "not a value!"}]}}),
+            "spec.triggers.taints[0].value: Invalid value",
+        ),
+        (
+            json!({"triggers": {"nodeConditions": [{"type": "a b", "status": "True", "durationSeconds": 1}]}}),
+            "spec.triggers.nodeConditions[0].type: Invalid value",
+        ),
+        (
+            json!({"triggers": {"podConditions": [{"type": "example.org/a b", "status": "True", "durationSeconds": 1}]}}),
+            "spec.triggers.podConditions[0].type: Invalid value",
+        ),
+        (
+            json!({"gates": [{"name": "a", "podCondition": {"type": "a b"}}]}),
+            "spec.gates[0].podCondition.type: Invalid value",
+        ),
+        (
+            json!({"strategy": {"volumes": {"policy": "Delete", "storageClassNames": ["local", "Local*"]}}}),
+            "spec.strategy.volumes.storageClassNames[1]: Invalid value",
+        ),
+        (
+            json!({"targetRef": {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db-*"}}),
+            "spec.targetRef.name: Invalid value",
+        ),
+        (
+            json!({"targetRef": {"apiVersion": "apps/v1", "kind": "Stateful Set", "name": "db"}}),
+            "spec.targetRef.kind: Invalid value",
+        ),
         (json!({"triggers": {"cordon": {"durationSeconds": -5}}}), "spec.triggers.cordon.durationSeconds: "),
         (
             json!({"triggers": {"nodeMissing": {"durationSeconds": -5}}}),
