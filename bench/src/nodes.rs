@@ -18,7 +18,8 @@ use crate::report::{Report, progress};
 const HEAD: &str = "\
 nodes: the taint-eviction-controller in this process, fed with the lists and watches of a server that is a function; no
 sockets, no TLS, nothing written. A change of taints is a node that gets a taint which its 30 pods tolerate for an hour, or
-loses it: all of them are judged, and armed or let be. From the line of the watch to the end of the loop's turn.
+loses it: all of them are judged, and armed or let be. From the line of the watch to the end of the loop's turn; the events
+about those that are let be are handed in, and told behind it.
 value: median where it is a time; allocations include growing; instructions as callgrind counts them, in a smaller cluster,
 because a change costs what is on the node and not what is in the cluster. Memory is all that the process keeps.";
 

@@ -19,6 +19,14 @@ pub struct EvictionArgs {
     #[arg(id = "zone_eviction_rate", long = "zone-eviction-rate", value_name = "PODS", value_parser = parse_rate, allow_negative_numbers = true)]
     pub zone_rate: Option<f64>,
 
+    /// Let at most so many pods of tainted nodes be on their way out at once [default: no bound].
+    #[arg(id = "eviction_in_flight", long = "eviction-in-flight", value_name = "PODS", value_parser = parse_count)]
+    pub in_flight: Option<u32>,
+
+    /// Let at most so many from the nodes of one zone be on their way out at once [default: no bound].
+    #[arg(id = "zone_eviction_in_flight", long = "zone-eviction-in-flight", value_name = "PODS", value_parser = parse_count)]
+    pub zone_in_flight: Option<u32>,
+
     /// Hold the evictions of a zone while so many percent of its nodes, or more, have NoExecute taints [default: never].
     #[arg(id = "eviction_breaker_percent", long = "eviction-breaker-percent", value_name = "PERCENT", value_parser = parse_percent)]
     pub breaker_percent: Option<u8>,
@@ -62,6 +70,8 @@ impl EvictionArgs {
             rate: self.rate.or(other.rate),
             burst: self.burst.or(other.burst),
             zone_rate: self.zone_rate.or(other.zone_rate),
+            in_flight: self.in_flight.or(other.in_flight),
+            zone_in_flight: self.zone_in_flight.or(other.zone_in_flight),
             breaker_percent: self.breaker_percent.or(other.breaker_percent),
             breaker_least: self.breaker_least.or(other.breaker_least),
         }
@@ -69,7 +79,7 @@ impl EvictionArgs {
 
     /// What it means together.
     pub(crate) fn limits(self) -> Result<EvictionLimits, Missing> {
-        let Self { rate, burst, zone_rate, breaker_percent, breaker_least } = self;
+        let Self { rate, burst, zone_rate, in_flight, zone_in_flight, breaker_percent, breaker_least } = self;
         if burst.is_some() && rate.is_none() {
             return Err(Missing::Rate);
         }
@@ -78,7 +88,7 @@ impl EvictionArgs {
         }
         let least = breaker_least.unwrap_or(EvictionBreaker::LEAST_USUALLY);
         let breaker = breaker_percent.map(|percent| EvictionBreaker { percent, least });
-        Ok(EvictionLimits { rate, burst, zone_rate, breaker })
+        Ok(EvictionLimits { rate, burst, zone_rate, in_flight, zone_in_flight, breaker })
     }
 }
 

@@ -35,7 +35,8 @@ const TOP: [&str; 12] = [
 ];
 const ELECTION: [&str; 6] =
     ["leaderElect", "leaseDuration", "renewDeadline", "retryPeriod", "resourceNamespace", "resourceName"];
-const EVICTIONS: [&str; 5] = ["rate", "burst", "zoneRate", "breakerPercent", "breakerMin"];
+const EVICTIONS: [&str; 7] =
+    ["rate", "burst", "zoneRate", "inFlight", "zoneInFlight", "breakerPercent", "breakerMin"];
 
 const LIFECYCLE: [&str; 12] = [
     "nodeMonitorGracePeriod",
@@ -214,6 +215,8 @@ impl<'d> Reader<'d> {
             rate: self.parsed(fields, "evictions.rate", parse_rate),
             burst: self.parsed(fields, "evictions.burst", parse_count),
             zone_rate: self.parsed(fields, "evictions.zoneRate", parse_rate),
+            in_flight: self.parsed(fields, "evictions.inFlight", parse_count),
+            zone_in_flight: self.parsed(fields, "evictions.zoneInFlight", parse_count),
             breaker_percent: self.parsed(fields, "evictions.breakerPercent", parse_percent),
             breaker_least: self.parsed(fields, "evictions.breakerMin", parse_count),
         }
@@ -306,6 +309,8 @@ evictions:
   rate: 20
   burst: 40
   zoneRate: 0.5
+  inFlight: 30
+  zoneInFlight: 10
   breakerPercent: 55
   breakerMin: 4
 nodeLifecycleController:
@@ -339,6 +344,8 @@ logFormat: json
             rate: Some(20.0),
             burst: Some(40),
             zone_rate: Some(0.5),
+            in_flight: Some(30),
+            zone_in_flight: Some(10),
             breaker_percent: Some(55),
             breaker_least: Some(4),
         };

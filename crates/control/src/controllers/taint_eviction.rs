@@ -21,22 +21,25 @@ mod breakers;
 mod cases;
 mod counting;
 mod gates;
+mod leaving;
 mod limits;
 mod map;
 mod pods;
 mod policies;
 mod step;
+mod stops;
 mod told;
 mod workloads;
 
 use std::collections::{HashMap, HashSet};
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
 use berth_api::core::{Node, NodeTaint};
 use berth_engine::Moment;
 use berth_engine::evict::policy::NodeSight;
-use berth_engine::evict::{Cause, Domain, Freeze, Marshal, Route, Stops, Tainted};
+use berth_engine::evict::{Domain, Freeze, Marshal, Route, Tainted};
 use berth_engine::model::ObjectKey;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::json;
@@ -44,6 +47,7 @@ use serde_json::json;
 use self::breakers::Breakers;
 use self::cases::Cases;
 use self::counting::Bars;
+use self::leaving::Leaving;
 use self::map::Map;
 use self::pods::facts;
 use self::policies::{Policies, is_policy};
@@ -62,27 +66,27 @@ pub use limits::{EvictionBreaker, EvictionLimits};
 
 /// How often it is told how many wait, and why: each is a look at everybody who is due.
 const TELL_EVERY: Duration = Duration::from_secs(1);
+/// How many nodes may have changed for everybody on them to be judged in the same turn: of more, pods are judged one by one, and a
+/// turn ends in time for whatever else there is to do.
+const NODES_AT_ONCE: usize = 64;
 /// Names that may be marked in vain before anybody cares.
 const MARKS_SLACK: usize = 64;
 /// What the pod is told.
 const MESSAGE: &str = "Taint manager: deleting due to NoExecute taint";
 /// What the event gives as its reason by which a stop is confirmed.
 pub const FROZEN_REASON: &str = "EvictionsFrozen";
-/// What is told while nobody knows whether somebody has said stop.
-const BLIND_REASON: &str =
-    "whether evictions are frozen cannot be seen: the ConfigMap is not followed, or cannot be read";
-/// The same of the policies, which may keep somebody.
-const BLIND_POLICIES: &str = "EvictionPolicies are not followed, or one of them cannot be read";
-/// The same of what makes pods leave, and of what may have changed that.
-const BLIND_NODES: &str = "nodes are not followed: the taints that pods would leave for may have gone";
-const BLIND_PODS: &str = "pods are not followed: what they tolerate may have changed";
-const BLIND_NAMESPACES: &str = "namespaces are not followed, and policies go by their labels";
-
 /// A pod that is not mistaken for its successor of the same name.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct PodId {
     uid: Arc<str>,
     key: ObjectKey,
+}
+
+impl Hash for PodId {
+    /// By the uid, which no two have: it is looked up several times for each judgement, and names are long.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.uid.hash(state);
+    }
 }
 
 impl PodId {
@@ -106,6 +110,7 @@ pub struct TaintEvictionController {
     limits: EvictionLimits,
     metrics: Arc<Metrics>,
     map: Map,
+    leaving: Leaving,
     /// Nodes with taints that make pods leave.
     places: HashMap<Arc<str>, Place>,
     /// Nodes that have changed since time last passed.
@@ -155,12 +160,13 @@ impl TaintEvictionController {
     /// A controller that keeps these limits.
     pub fn new(limits: EvictionLimits, metrics: Arc<Metrics>) -> Self {
         let mut marshal = Marshal::default();
-        marshal.bound(&Domain::Everything, limits.of_all(PLACES), Moment::PAST);
+        marshal.bound(&Domain::Everything, limits.of_all(PLACES, 0), Moment::PAST);
         metrics.evictions_stopped(marshal.stops());
         Self {
             limits,
             metrics,
             map: Map::default(),
+            leaving: Leaving::new(limits.count_leaving()),
             places: HashMap::new(),
             changed: HashSet::new(),
             marshal,
@@ -190,6 +196,7 @@ impl TaintEvictionController {
 
     fn pod_changed(&mut self, before: Option<&Pod>, after: Option<&Pod>, due: &mut Due) {
         self.map.pod(before, after);
+        self.leaving.pod(before, after);
         self.workloads.pod(before, after);
         let is_another = |pod: &&Pod| after.is_none_or(|after| after.identity.uid != pod.identity.uid);
         if let Some(gone) = before.filter(is_another) {
@@ -268,8 +275,8 @@ impl TaintEvictionController {
         }
     }
 
-    /// A node is looked at again, and so is everybody on it.
-    fn look_at(&mut self, name: &Arc<str>, world: &World, now: Moment, due: &mut Due) {
+    /// A node is looked at again, and so is everybody on it: at once where such nodes `are_few`, and one by one otherwise.
+    fn look_at(&mut self, name: &Arc<str>, world: &World, now: Moment, are_few: bool, due: &mut Due) {
         let subject = subject_of_node(name);
         let node = world.nodes.get(&subject).filter(|node| node.no_execute().next().is_some());
         let known = self.places.remove(name);
@@ -288,9 +295,27 @@ impl TaintEvictionController {
             }
             self.places.insert(Arc::clone(name), Place { uid, tainted, route: map::route(node) });
         }
-        for pod in self.map.on(name) {
-            due.mark(pod);
+        let Self { map, policies, places, cases, going, held, ahead, marshal, failed, .. } = self;
+        // Where nothing but the taints of the node has a say, and nobody is on his way, an eviction that lies ahead is a place in
+        // the queue, and nothing else is to be done about it.
+        let is_plain = are_few
+            && policies.book.is_empty()
+            && cases.is_empty()
+            && going.is_empty()
+            && held.is_empty()
+            && ahead.is_empty();
+        let place = places.get(name).filter(|place| is_plain && !place.tainted.is_drained());
+        for key in map.on(name) {
+            let armed = place.zip(world.pods.get(key)).and_then(|(place, pod)| {
+                let at = pods::ahead(pod, &place.tainted, now)?;
+                Some((PodId::of(pod), at, &place.route))
+            });
+            match armed {
+                Some((id, at, route)) if !failed.contains_key(&id) => marshal.want(&id, at, route),
+                _ => due.mark(key),
+            }
         }
+        self.told.1 = true;
     }
 
     /// Writes down since when the taints of a node count that do not say so, if that matters to anybody there: so a restart
@@ -329,27 +354,6 @@ impl TaintEvictionController {
         }
     }
 
-    /// That evictions have stopped, or go on.
-    fn freeze_note(map: &Arc<FreezeMap>, is_frozen: bool) -> Note {
-        let by = map.freeze.by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
-        let (reason, action, text) = if is_frozen {
-            (FROZEN_REASON, "Freeze", format!("Evictions are frozen{by}: {}", map.freeze.reason))
-        } else {
-            ("EvictionsUnfrozen", "Unfreeze", "Evictions go on".to_owned())
-        };
-        let regarding = Target::of(&Object::Freeze(Arc::clone(map)));
-        Note {
-            namespace: regarding.key.namespace.to_string(),
-            regarding,
-            related: None,
-            is_warning: is_frozen,
-            reason,
-            action,
-            note: text,
-            reporter: ControllerName::TaintEviction.as_str(),
-        }
-    }
-
     /// The clock was set back. Deadlines are moments and stay; who waits for a while does so from now on, and not until what is an
     /// hour off now.
     fn set_back(&mut self, now: Moment, due: &mut Due) {
@@ -369,36 +373,6 @@ impl TaintEvictionController {
             *failed = (*failed).min(now);
         }
         self.muster.extend(self.mustered.drain().map(|(owner, _)| owner));
-    }
-
-    /// Everything that keeps everybody where they are holds from now on, and nothing else does.
-    fn heed_stops(&mut self, world: &World) {
-        let unseen = blindness(world, self.needs_more()).map(|reason| Freeze::of(Cause::Unseen, reason));
-        // What a person says and what another controller knows are told apart by their causes, and both are kept.
-        let said = self.freeze.iter().chain(&self.stopped).cloned();
-        let stops: Stops = said.chain(unseen).collect();
-        if stops != *self.marshal.stops() {
-            self.metrics.evictions_stopped(&stops);
-            self.told.1 = true;
-            self.marshal.stop(stops);
-        }
-    }
-
-    fn freeze_changed(&mut self, before: Option<&Arc<FreezeMap>>, after: Option<&Arc<FreezeMap>>) {
-        match (before, after) {
-            (_, Some(map)) => {
-                tracing::warn!(reason = %map.freeze.reason, by = map.freeze.by.as_deref(), "evictions are frozen");
-                self.news = Some((Arc::clone(map), true));
-            }
-            (Some(map), None) => {
-                tracing::info!("evictions go on");
-                self.news = Some((Arc::clone(map), false));
-            }
-            (None, None) => return,
-        }
-        self.freeze = after.map(|map| map.freeze.clone());
-        self.metrics.evictions_frozen(after.is_some());
-        self.told.1 = true;
     }
 }
 
@@ -483,8 +457,10 @@ impl Controller for TaintEvictionController {
         self.heed_stops(world);
         self.read_policies(world, now, due);
         self.look_at_namespaces(due);
-        for name in std::mem::take(&mut self.changed) {
-            self.look_at(&name, world, now, due);
+        let changed = std::mem::take(&mut self.changed);
+        let are_few = changed.len() <= NODES_AT_ONCE;
+        for name in &changed {
+            self.look_at(name, world, now, are_few, due);
         }
         let read = self.held.iter().filter(|(node, _)| world.nodes.is_readable(&subject_of_node(node)));
         for id in read.flat_map(|(_, held)| held) {
@@ -501,6 +477,7 @@ impl Controller for TaintEvictionController {
             }
         }
         self.count(world, now, due);
+        self.count_leaving(!changed.is_empty(), now);
         // Who is the longest due is known when everybody was judged.
         if !due.is_ready() {
             while let Some(id) = self.marshal.next(now) {
@@ -521,7 +498,7 @@ impl Controller for TaintEvictionController {
     fn wake(&self) -> Option<Moment> {
         let (told, may_differ) = self.told;
         let mustered = self.mustered.values().min().copied();
-        let others = self.policies.wake().into_iter().chain(mustered);
+        let others = self.policies.wake().into_iter().chain(mustered).chain(self.leaving.wake());
         self.marshal.wake().into_iter().chain(may_differ.then(|| told.plus(TELL_EVERY))).chain(others).min()
     }
 
@@ -536,7 +513,7 @@ impl Controller for TaintEvictionController {
 
     fn news(&mut self) -> Option<Note> {
         // Said by who obeys it: the marshal has been told.
-        self.news.take().map(|(map, is_frozen)| Self::freeze_note(&map, is_frozen))
+        self.news.take().map(|(map, is_frozen)| stops::freeze_note(&map, is_frozen))
     }
 
     fn found(&mut self, found: Found) {
@@ -576,19 +553,10 @@ impl Controller for TaintEvictionController {
     }
 }
 
-/// What cannot be seen that would keep pods where they are: a stop may have been said, a taint may have gone. What can be written
-/// meanwhile says nothing of that.
-fn blindness(world: &World, by_namespaces: bool) -> Option<&'static str> {
-    let sees = |kind: Kind| world.is_followed(kind);
-    [
-        (!sees(Kind::Freeze) || world.freezes.has_unreadable(), BLIND_REASON),
-        (!sees(Kind::Policy) || world.policies.has_unreadable(), BLIND_POLICIES),
-        (!sees(Kind::Node), BLIND_NODES),
-        (!sees(Kind::Pod), BLIND_PODS),
-        (by_namespaces && !sees(Kind::Namespace), BLIND_NAMESPACES),
-    ]
-    .into_iter()
-    .find_map(|(is_blind, reason)| is_blind.then_some(reason))
+/// Takes somebody out of a map that is empty most of the time. The standard one hashes whom it is asked for even then, and a change
+/// of one node asks for each of its pods.
+fn take<K: Eq + Hash, V>(map: &mut HashMap<K, V>, key: &K) -> Option<V> {
+    if map.is_empty() { None } else { map.remove(key) }
 }
 
 /// A node as a subject: pods have a namespace.

@@ -102,8 +102,7 @@ impl Due {
     pub fn mark(&mut self, subject: &ObjectKey) {
         if let Some(meanwhile) = self.busy.get_mut(subject) {
             meanwhile.changed = true;
-        } else if !self.queued.contains(subject) {
-            self.queued.insert(subject.clone());
+        } else if self.queued.insert(subject.clone()) {
             self.ready.push_back(subject.clone());
         }
     }
@@ -146,10 +145,14 @@ impl Due {
     /// The job of this subject has ended.
     pub fn end(&mut self, subject: &ObjectKey, ended: Ended, now: Moment) {
         self.look_at_the_clock(now);
-        let Meanwhile { changed, ran_out } = self.busy.remove(subject).unwrap_or_default();
+        // A map that is empty would hash whom it is asked for all the same, and most subjects end without a job or a failure.
+        let meanwhile = if self.busy.is_empty() { None } else { self.busy.remove(subject) };
+        let Meanwhile { changed, ran_out } = meanwhile.unwrap_or_default();
         let again = match ended {
             Ended::Done | Ended::Gone | Ended::Blocked { .. } => {
-                self.failures.remove(subject);
+                if !self.failures.is_empty() {
+                    self.failures.remove(subject);
+                }
                 changed || ran_out
             }
             Ended::Failed { jitter } | Ended::Refused { jitter, .. } | Ended::Unanswered { jitter } => {

@@ -55,6 +55,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
+use super::deciding::Deciding;
 use crate::names::ControllerName;
 use crate::review::Answer;
 use crate::world::Kind;
@@ -179,6 +180,7 @@ impl PlacementState {
 #[derive(Debug)]
 pub struct Metrics {
     registry: Registry,
+    deciding: Deciding,
     decisions: Family<Decided, Counter>,
     durations: Family<OfController, Histogram>,
     reactions: Family<OfController, Histogram>,
@@ -224,6 +226,7 @@ impl Default for Metrics {
         let last: fn() -> Histogram = || Histogram::new(exponential_buckets(1.0, 4.0, 10));
         let mut metrics = Self {
             registry: Registry::default(),
+            deciding: Deciding::default(),
             decisions: Family::default(),
             durations: Family::new_with_constructor(decide),
             reactions: Family::new_with_constructor(react),
@@ -389,9 +392,10 @@ impl Metrics {
     }
 
     pub(crate) fn decided(&self, controller: ControllerName, outcome: &'static str, took: Duration) {
-        let controller = controller.as_str();
-        self.decisions.get_or_create(&Decided { controller, outcome }).inc();
-        self.durations.get_or_create(&OfController { controller }).observe(took.as_secs_f64());
+        let (of, controller) = (self.deciding.of(controller), controller.as_str());
+        of.came_out(outcome, || self.decisions.get_or_create_owned(&Decided { controller, outcome }));
+        let series = of.took.get_or_init(|| self.durations.get_or_create_owned(&OfController { controller }));
+        series.observe(took.as_secs_f64());
     }
 
     pub(crate) fn waiting(&self, controller: ControllerName, subjects: usize, deadline: Option<Moment>) {
@@ -416,9 +420,10 @@ impl Metrics {
 
     /// A change led to a write, which was answered so much time after the change was heard of.
     pub fn reacted(&self, controller: ControllerName, took: Duration) {
-        self.reactions
-            .get_or_create(&OfController { controller: controller.as_str() })
-            .observe(took.as_secs_f64());
+        let (of, controller) = (self.deciding.of(controller), controller.as_str());
+        let series =
+            of.reacted.get_or_init(|| self.reactions.get_or_create_owned(&OfController { controller }));
+        series.observe(took.as_secs_f64());
     }
 
     /// So many placements are in this state now.

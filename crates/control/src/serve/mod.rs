@@ -12,6 +12,7 @@
 //! The listener also carries what `debug` answers, with TLS.
 
 mod certificate;
+mod deciding;
 mod health;
 mod listener;
 mod metrics;

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::moment::Moment;
-use crate::taint::{Lasting, NodeEffect, Policy, Taint, Toleration, lasting};
+use crate::taint::{NodeEffect, Taint, Toleration};
 
 /// That a pod must leave, when, and because of what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -43,10 +43,10 @@ pub fn departure(
     barred
         .filter_map(|(index, taint)| {
             let by = tolerations.iter().position(|toleration| toleration.matches(taint));
-            let at = match lasting(taint, tolerations, Policy::FirstMatch) {
-                Lasting::Forever => return None,
-                Lasting::Not => since(index),
-                Lasting::Seconds(seconds) => since(index).plus_seconds(seconds.max(0)),
+            let at = match by.map(|by| tolerations[by].seconds) {
+                Some(None) => return None,
+                None => since(index),
+                Some(Some(seconds)) => since(index).plus_seconds(seconds.max(0)),
             };
             // A toleration that outlasts all of time is one for ever.
             (at < Moment::NEVER).then_some(Leave { at, taint: index, by })

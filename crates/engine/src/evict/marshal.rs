@@ -4,6 +4,7 @@
 //! stopped zone with ten thousand waiting does not slow the others. What comes out is what a look at everybody would give:
 //! the one that is due the longest of all whom nothing holds.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::Hash;
 use std::sync::Arc;
@@ -52,6 +53,12 @@ struct Queue<S> {
     turns: BTreeSet<Turn<S>>,
     /// The domain that holds it; `None` while it stands open.
     parked: Option<Domain>,
+}
+
+impl<S> Default for Queue<S> {
+    fn default() -> Self {
+        Self { turns: BTreeSet::new(), parked: None }
+    }
 }
 
 /// A domain and what is known of it.
@@ -206,28 +213,29 @@ impl<S: Clone + Ord + Hash> Marshal<S> {
 
     /// `subject` must leave from `due` on; whatever was said of it before no longer counts. Who is away already stays so.
     pub fn want(&mut self, subject: &S, due: Moment, route: &Route) {
-        if let Some(known) = self.waiting.get(subject)
-            && known.due == due
-            && known.route == *route
-        {
-            return;
-        }
-        self.withdraw(subject);
         if self.away.contains_key(subject) {
             return;
         }
-        self.waiting.insert(subject.clone(), Waiting { due, route: Arc::clone(route) });
-        self.change_queue(route, |turns| {
-            turns.insert((due, subject.clone()));
-        });
+        let before = match self.waiting.entry(subject.clone()) {
+            Entry::Occupied(known) if known.get().due == due && is_same(&known.get().route, route) => return,
+            Entry::Occupied(mut known) => Some(known.insert(Waiting { due, route: Arc::clone(route) })),
+            Entry::Vacant(unknown) => {
+                unknown.insert(Waiting { due, route: Arc::clone(route) });
+                None
+            }
+        };
+        if let Some(before) = before {
+            self.dequeue(&before.route, &(before.due, subject.clone()));
+        }
+        self.enqueue(route, (due, subject.clone()));
     }
 
     /// `subject` need not leave any more. Says whether it was waiting; who is away already cannot be called back.
     pub fn withdraw(&mut self, subject: &S) -> bool {
-        let Some(Waiting { due, route }) = self.waiting.remove(subject) else { return false };
-        self.change_queue(&route, |turns| {
-            turns.remove(&(due, subject.clone()));
-        });
+        let Some((subject, Waiting { due, route })) = self.waiting.remove_entry(subject) else {
+            return false;
+        };
+        self.dequeue(&route, &(due, subject));
         true
     }
 
@@ -255,6 +263,10 @@ impl<S: Clone + Ord + Hash> Marshal<S> {
 
     /// `subject` has left, or will not: its places are free again. What must be tried again is wanted again.
     pub fn ended(&mut self, subject: &S) {
+        // To take somebody out of an empty map costs a hash, and whoever is judged is called back first.
+        if self.away.is_empty() {
+            return;
+        }
         let Some(route) = self.away.remove(subject) else { return };
         for domain in route.iter() {
             if let Some(watched) = self.domains.get_mut(domain) {
@@ -494,32 +506,62 @@ impl<S: Clone + Ord + Hash> Marshal<S> {
         self.queues.get_mut(route).expect("a queue that stands open exists").parked = Some(domain);
     }
 
-    /// Changes who waits in a queue, and puts it where its new first belongs.
-    fn change_queue(&mut self, route: &Route, change: impl FnOnce(&mut BTreeSet<Turn<S>>)) {
-        let queue = self
-            .queues
-            .entry(Arc::clone(route))
-            .or_insert_with(|| Queue { turns: BTreeSet::new(), parked: None });
-        let before = queue.turns.first().cloned();
-        change(&mut queue.turns);
-        let after = queue.turns.first().cloned();
-        if before != after {
-            let parked = queue.parked.take();
-            if let Some(before) = before {
-                match parked.as_ref().and_then(|domain| self.domains.get_mut(domain)) {
-                    Some(watched) => drop(watched.parked.remove(&before)),
-                    None => drop(self.open.remove(&before)),
-                }
-            }
-            // It stands open even if it was held: whether its new first is, is seen when its turn comes.
-            if let Some(after) = after.clone() {
-                self.open.insert(after, Arc::clone(route));
-            }
+    /// Somebody waits in a queue from now on; as its first, it takes the queue to where it belongs.
+    fn enqueue(&mut self, route: &Route, turn: Turn<S>) {
+        let queue = match self.queues.get_mut(route) {
+            Some(queue) => queue,
+            None => self.queues.entry(Arc::clone(route)).or_insert_with(Queue::default),
+        };
+        let before = queue.turns.first();
+        if before.is_some_and(|before| *before < turn) {
+            queue.turns.insert(turn);
+            return;
         }
+        let before = before.cloned();
+        queue.turns.insert(turn.clone());
+        let parked = queue.parked.take();
+        self.lead(route, before, parked, Some(turn));
+    }
+
+    /// Somebody waits in a queue no more; without its first, the queue belongs elsewhere or is no more.
+    fn dequeue(&mut self, route: &Route, turn: &Turn<S>) {
+        let Some(queue) = self.queues.get_mut(route) else { return };
+        let is_first = queue.turns.first() == Some(turn);
+        queue.turns.remove(turn);
+        if !is_first {
+            return;
+        }
+        let (parked, after) = (queue.parked.take(), queue.turns.first().cloned());
         if after.is_none() {
             self.queues.remove(route);
         }
+        self.lead(route, Some(turn.clone()), parked, after);
     }
+
+    /// Another is the first of a queue than before. It stands open even if it was held: whether its new first is, is seen when its
+    /// turn comes.
+    fn lead(
+        &mut self,
+        route: &Route,
+        before: Option<Turn<S>>,
+        parked: Option<Domain>,
+        after: Option<Turn<S>>,
+    ) {
+        if let Some(before) = before {
+            match parked.as_ref().and_then(|domain| self.domains.get_mut(domain)) {
+                Some(watched) => drop(watched.parked.remove(&before)),
+                None => drop(self.open.remove(&before)),
+            }
+        }
+        if let Some(after) = after {
+            self.open.insert(after, Arc::clone(route));
+        }
+    }
+}
+
+/// Whether two routes lead through the same domains. They mostly are one and the same.
+fn is_same(one: &Route, other: &Route) -> bool {
+    Arc::ptr_eq(one, other) || one == other
 }
 
 /// Sees to it that a domain is looked at again when time frees its members.

@@ -11,7 +11,7 @@ use std::time::Duration;
 use berth_engine::Moment;
 use berth_engine::evict::policy::{Authority, Keep, Tally};
 
-use super::PodId;
+use super::{PodId, take};
 
 /// When a pod is looked at again that something did not let go: at first, and at last.
 const AGAIN_FIRST: Duration = Duration::from_secs(1);
@@ -150,6 +150,11 @@ impl Cases {
         self.put(id, case);
     }
 
+    /// Whether there are none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.of.is_empty()
+    }
+
     /// A pod is nobody's concern any more.
     pub(super) fn remove(&mut self, id: &PodId) -> bool {
         self.take(id).is_some()
@@ -166,7 +171,7 @@ impl Cases {
     }
 
     fn take(&mut self, id: &PodId) -> Option<Case> {
-        let case = self.of.remove(id)?;
+        let case = take(&mut self.of, id)?;
         self.count(&case, |count| count.saturating_sub(1));
         for name in case.policies() {
             if let Some(pods) = self.of_policy.get_mut(name) {

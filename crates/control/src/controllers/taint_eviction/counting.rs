@@ -13,6 +13,7 @@ use super::TaintEvictionController;
 use super::policies::subject_of_policy;
 use crate::controllers::Verdict;
 use crate::due::Due;
+use crate::runtime::PLACES;
 use crate::world::World;
 
 /// What holds pods of policies besides their own affairs: by the word for it and the zone, how many, and what is said of it.
@@ -116,6 +117,29 @@ impl TaintEvictionController {
         }
         for name in self.policies.take_untold(now) {
             due.mark(&subject_of_policy(&name));
+        }
+    }
+
+    /// Tells the marshal how many pods are on their way out of tainted nodes, where that has a bound.
+    pub(super) fn count_leaving(&mut self, have_nodes_changed: bool, now: Moment) {
+        self.leaving.pass(now);
+        if !self.leaving.take_changed(have_nodes_changed) {
+            return;
+        }
+        let mut all = 0;
+        let mut zones: HashMap<&Arc<str>, usize> = HashMap::new();
+        for (node, place) in &self.places {
+            let leaving = self.leaving.on(node);
+            all += leaving;
+            // Zones of which all have gone are told so as well.
+            if let Some(zone) = place.route.iter().find_map(Domain::zone) {
+                *zones.entry(zone).or_default() += leaving;
+            }
+        }
+        self.marshal.bound(&Domain::Everything, self.limits.of_all(PLACES, all), now);
+        self.marshal.absent(&Domain::Everything, all);
+        for (zone, leaving) in zones {
+            self.marshal.absent(&Domain::Zone(Arc::clone(zone)), leaving);
         }
     }
 

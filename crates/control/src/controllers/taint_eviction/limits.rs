@@ -16,6 +16,10 @@ pub struct EvictionLimits {
     pub burst: Option<u32>,
     /// Pods a second, of each zone.
     pub zone_rate: Option<f64>,
+    /// Pods of tainted nodes that may be on their way out at once, of all.
+    pub in_flight: Option<u32>,
+    /// The same of each zone.
+    pub zone_in_flight: Option<u32>,
     /// When evictions in a zone are held.
     pub breaker: Option<EvictionBreaker>,
 }
@@ -35,9 +39,15 @@ impl EvictionBreaker {
 }
 
 impl EvictionLimits {
-    /// What holds for everybody, where `places` may go at once.
-    pub(super) fn of_all(&self, places: usize) -> Bounds {
-        let in_flight = Allowance::Count(u32::try_from(places).unwrap_or(u32::MAX));
+    /// Whether it is bounded how many may be on their way out.
+    pub(super) fn count_leaving(&self) -> bool {
+        self.in_flight.is_some() || self.zone_in_flight.is_some()
+    }
+
+    /// What holds for everybody, where `places` may go at once besides those who are `leaving` already.
+    pub(super) fn of_all(&self, places: usize, leaving: usize) -> Bounds {
+        let places = u32::try_from(places.saturating_add(leaving)).unwrap_or(u32::MAX);
+        let in_flight = Allowance::Count(self.in_flight.map_or(places, |allowed| allowed.min(places)));
         Bounds { rate: rate(self.rate, self.burst), in_flight, breaker: None }
     }
 
@@ -49,7 +59,8 @@ impl EvictionLimits {
             close_percent: breaker.percent,
             calm: BREAKER_CALM,
         });
-        Bounds { rate: rate(self.zone_rate, None), breaker, ..Bounds::default() }
+        let in_flight = self.zone_in_flight.map_or(Allowance::All, Allowance::Count);
+        Bounds { rate: rate(self.zone_rate, None), in_flight, breaker }
     }
 }
 

@@ -3,7 +3,7 @@
 //! Owns the way of one pod from a verdict of the engine to the writes, and what the end of each makes of it. Who may go, and when,
 //! is the marshal's and the engine's to say.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,14 +12,14 @@ use berth_engine::Moment;
 use berth_engine::evict::policy::{
     Act, Authority, Book, Demand, Keep, NodeSight, PodFacts, Rule, demands, force,
 };
-use berth_engine::evict::{Allowance, Domain, Route};
+use berth_engine::evict::{Allowance, Domain, Route, Tainted};
 use berth_engine::model::ObjectKey;
 use serde_json::{Value, json};
 
 use super::cases::{State, Wait};
 use super::step::{Begun, Choice, Stage, Step};
 use super::told::{held, note};
-use super::{MESSAGE, PodId, TaintEvictionController, subject_of_node, workloads};
+use super::{MESSAGE, PodId, TaintEvictionController, subject_of_node, take, workloads};
 use crate::act::{Note, Target, Write};
 use crate::controllers::Verdict;
 use crate::due::{Due, Ended};
@@ -30,34 +30,22 @@ use crate::world::{BY_TAINT, Disruption, Kind, Object, Pod, World};
 const SENT_MAX: Duration = Duration::from_secs(10);
 
 impl TaintEvictionController {
-    /// Since when a pod counts as being on its node.
-    pub(super) fn arrived(&mut self, pod: &Pod, now: Moment) -> Moment {
-        if pod.since > now {
-            // Bounded by something that stands still, or it would never be due.
-            return *self.ahead.entry(PodId::of(pod)).or_insert(now);
-        }
-        if self.ahead.is_empty() {
-            return pod.since;
-        }
-        self.ahead.get(&PodId::of(pod)).map_or(pod.since, |first| pod.since.min(*first))
-    }
-
     /// Why a pod must leave its node, the earliest first; nothing if it may stay.
     pub(super) fn demands(&mut self, pod: &Pod, world: &World, now: Moment) -> Vec<Demand> {
         // Who has ended need not be told, and a mirror pod is its kubelet's.
-        if pod.is_terminal() || pod.is_mirror || !self.places.contains_key(&pod.node) {
+        if pod.is_terminal() || pod.is_mirror {
             return Vec::new();
         }
-        let arrived = self.arrived(pod, now);
         let Some(place) = self.places.get(&pod.node) else { return Vec::new() };
+        let arrived = arrived(&mut self.ahead, pod, now);
         demands(&facts(pod, arrived, &self.policies.book, world), &place.tainted, &self.policies.book, now)
     }
 
     /// The place of somebody who was let go is free again.
     pub(super) fn release(&mut self, id: &PodId) -> bool {
         self.marshal.ended(id);
-        self.sights.remove(&id.key);
-        self.going.remove(id).is_some()
+        take(&mut self.sights, &id.key);
+        take(&mut self.going, id).is_some()
     }
 
     /// Somebody who was let go has not gone, for a reason of its own.
@@ -97,7 +85,7 @@ impl TaintEvictionController {
             let has_waited = self.marshal.withdraw(&id);
             let was_going = self.call_back(&id);
             let had_case = self.cases.remove(&id);
-            self.failed.remove(&id);
+            take(&mut self.failed, &id);
             // Of somebody else's deletion others tell.
             let is_cancelled = (has_waited || was_going || was_held || had_case)
                 && !pod.is_terminating()
@@ -266,7 +254,7 @@ impl TaintEvictionController {
         }
         let key = subject_of_node(&pod.node);
         let node = world.nodes.get(&key);
-        let arrived = self.arrived(pod, now);
+        let arrived = arrived(&mut self.ahead, pod, now);
         let book = &self.policies.book;
         let facts = facts(pod, arrived, book, world);
         let (rule, others) = match self.places.get(&pod.node) {
@@ -380,7 +368,7 @@ impl TaintEvictionController {
         world: &World,
         due: &mut Due,
     ) {
-        let Some(Begun { id, authority, step }) = self.begun.remove(subject) else { return };
+        let Some(Begun { id, authority, step }) = take(&mut self.begun, subject) else { return };
         let refusal = self.refusals.remove(subject);
         let pod = world.pods.get(subject).filter(|pod| pod.identity.uid == id.uid);
         let is_done = ended.is_over();
@@ -439,6 +427,25 @@ impl TaintEvictionController {
             }
         }
     }
+}
+
+/// Since when a pod counts as being on its node; `ahead` remembers it of those that say they came there in the future.
+fn arrived(ahead: &mut HashMap<PodId, Moment>, pod: &Pod, now: Moment) -> Moment {
+    if pod.since > now {
+        // Bounded by something that stands still, or it would never be due.
+        return *ahead.entry(PodId::of(pod)).or_insert(now);
+    }
+    if ahead.is_empty() {
+        return pod.since;
+    }
+    ahead.get(&PodId::of(pod)).map_or(pod.since, |first| pod.since.min(*first))
+}
+
+/// When a pod must leave a tainted node by Kubernetes' rule, if that lies ahead; `None` where anything else is to be seen to.
+pub(super) fn ahead(pod: &Pod, tainted: &Tainted, now: Moment) -> Option<Moment> {
+    let is_plain = !pod.is_terminal() && !pod.is_terminating() && !pod.is_mirror && pod.since <= now;
+    let leave = if is_plain { tainted.leave(&pod.tolerations, pod.since) } else { None };
+    leave.map(|leave| leave.at).filter(|at| *at > now)
 }
 
 /// What is to be known of a pod to judge it.

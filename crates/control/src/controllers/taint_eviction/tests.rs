@@ -13,6 +13,7 @@ const KEY: &str = "example.org/down";
 mod bounds;
 mod clock;
 mod gone;
+mod leaving;
 mod many;
 mod operators;
 mod policies;

@@ -1,12 +1,10 @@
 //! What people are told about pods, as events.
 
-use std::sync::Arc;
-
 use berth_engine::evict::policy::Keep;
 
 use crate::act::{Note, Target};
 use crate::names::ControllerName;
-use crate::world::{Object, Pod};
+use crate::world::{Kind, Pod};
 
 /// What events about pods give as their reason.
 const REASON: &str = "TaintManagerEviction";
@@ -16,7 +14,7 @@ const HELD_REASON: &str = "EvictionHeld";
 const NOTE_CHARS_MAX: usize = 900;
 
 /// That a pod is due and stays.
-pub(super) fn held(pod: &Arc<Pod>, keep: &Keep) -> Note {
+pub(super) fn held(pod: &Pod, keep: &Keep) -> Note {
     let mut told = note(pod, "HoldEviction", "Holding Pod");
     told.reason = HELD_REASON;
     told.note = format!("{}: {keep}", told.note);
@@ -26,10 +24,15 @@ pub(super) fn held(pod: &Arc<Pod>, keep: &Keep) -> Note {
 }
 
 /// That something is done about a pod.
-pub(super) fn note(pod: &Arc<Pod>, action: &'static str, what: &str) -> Note {
+pub(super) fn note(pod: &Pod, action: &'static str, what: &str) -> Note {
     let key = &pod.identity.key;
     Note {
-        regarding: Target::whatever_revision(&Object::Pod(Arc::clone(pod))),
+        regarding: Target {
+            kind: Kind::Pod,
+            key: key.clone(),
+            uid: Some(pod.identity.uid.to_string()).filter(|uid| !uid.is_empty()),
+            resource_version: None,
+        },
         related: None,
         is_warning: false,
         reason: REASON,

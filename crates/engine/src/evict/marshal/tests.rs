@@ -48,6 +48,40 @@ fn the_longest_due_goes_first_and_nobody_before_its_moment() {
     assert_eq!(marshal.hold(&1, second(20)), Some(Hold::NotDue { at: second(30) }));
 }
 
+/// Upstream: tainteviction/timed_workers_test.go "TestExecute", "TestExecuteDelayed".
+#[test]
+fn who_is_wanted_twice_goes_once_and_at_its_moment() {
+    let everything = route(&[Domain::Everything]);
+    for delay in [0, 10] {
+        let mut marshal = Marshal::default();
+        for subject in (0..5).chain(0..5) {
+            marshal.want(&subject, second(delay), &everything);
+        }
+        assert_eq!(all(&mut marshal, second(delay - 1)), Vec::<u32>::new());
+        assert_eq!(all(&mut marshal, second(delay)), [0, 1, 2, 3, 4]);
+        assert_eq!(all(&mut marshal, second(100)), Vec::<u32>::new());
+    }
+}
+
+/// Upstream: tainteviction/timed_workers_test.go "TestCancel", "TestCancelAndRead".
+#[test]
+fn who_is_taken_back_stays_unless_it_is_wanted_again() {
+    let everything = route(&[Domain::Everything]);
+    for (again, gone) in [(None, vec![0, 2, 4]), (Some(1), vec![0, 2, 4, 1])] {
+        let mut marshal = Marshal::default();
+        for subject in 0..5 {
+            marshal.want(&subject, second(10), &everything);
+        }
+        assert!(marshal.withdraw(&1) && marshal.withdraw(&3));
+        if let Some(subject) = again {
+            marshal.want(&subject, second(11), &everything);
+        }
+        assert_eq!(all(&mut marshal, second(10)), [0, 2, 4]);
+        let rest = all(&mut marshal, second(100));
+        assert_eq!([vec![0, 2, 4], rest].concat(), gone);
+    }
+}
+
 #[test]
 fn a_domain_that_is_full_holds_its_own_and_nobody_else() {
     let mut marshal = Marshal::default();

@@ -99,7 +99,7 @@ fn word_of(hold: &Hold) -> Option<&'static str> {
             Domain::Policy(_) => Some("InFlight"),
             Domain::PolicyZone(..) => Some("ZoneInFlight"),
             Domain::PolicyWorkload(..) => Some("PerWorkload"),
-            // So many requests are under way: these are answered in a moment.
+            // So many requests are under way, or pods on their way out: each is over in a moment, or with its grace period.
             Domain::Everything | Domain::Zone(_) => None,
         },
         // What passes at once, and what a rate makes wait, is a turn that comes by itself.

@@ -1,6 +1,6 @@
 //! What keeps everybody where they are: a person, another controller, and what cannot be seen.
 
-use berth_engine::evict::Hold;
+use berth_engine::evict::{Cause, Hold};
 
 use super::*;
 
