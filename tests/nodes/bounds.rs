@@ -122,12 +122,13 @@ grounds! {
         assert!(took < SignedDuration::from_secs(5).max(needed * 5), "{took:#}, and {needed:#} to make them");
     }
 
-    /// Who is not asked to evict does not: all other controllers run, and nothing happens to a pod that would have to go. The
+    /// Who is told not to evict does not: all other controllers run, and nothing happens to a pod that would have to go. The
     /// one that is asked to evicts it.
     ///
     /// Upstream: integration/node/lifecycle_test.go
     /// "TestEvictionForNoExecuteTaintAddedByUser: separate taint eviction controller enabled but not started",
     /// "TestEvictionForNoExecuteTaintAddedByUser: separate taint eviction controller enabled and started".
+    /// Upstream: app/controllermanager_test.go "TestTaintEvictionControllerGating".
     turn async fn nobody_is_evicted_by_who_is_not_asked_to(turn: &mut Turn<'_>) {
         if turn.scene.is_ours() {
             // All controllers want all kinds.

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::{
     ground::{Duty, Turn, acts, grounds},
     hook::{Hook, Verdict},
+    metrics::Metrics,
     pod::Pod,
     scene::{Clock, PATIENCE, Scene},
     taint::{added, forever, no_execute, seconds, whole},
@@ -153,6 +154,33 @@ grounds! {
         }
         scene.passes_on("n").await;
         scene.stay(&["long", "infinite"]);
+    }
+
+    /// How late a pod left is told in seconds, counted from the moment that was due, also where nobody was there then. Upstream
+    /// tells nanoseconds for seconds, so that its buckets are empty.
+    ///
+    /// Upstream: node-defects "10".
+    ours quiet async fn how_late_a_pod_left_is_told_in_seconds(turn: &mut Turn<'_>) {
+        const NAME: &str = "taint_eviction_controller_pod_deletion_duration_seconds";
+        let scene = &turn.scene;
+        scene.node("n").await;
+        scene.pod(Pod::named("late").on("n").tolerating([seconds("a", 1)])).await;
+        let clock = scene.taint_now("n", &[added("a", Timestamp::now())]).await;
+        reaches(after(clock, 5)).await;
+        let Some(controllers) = turn.run("late", Duty::Eviction, &[]).await else { return };
+        let scene = &turn.scene;
+        scene.leaves("late").await;
+        scene.pod(Pod::named("in-time").on("n").tolerating([seconds("a", 1)])).await;
+        scene.leaves("in-time").await;
+        let told = until("both being told of", PATIENCE, async || {
+            let told = Metrics::of(&controllers).await;
+            let count = told.sum("taint_eviction_controller_pod_deletions_total", &[]);
+            if count == 2 { Ok(told) } else { Err(format!("{count}")) }
+        }).await;
+        let within = |seconds: &str| told.sum(&format!("{NAME}_bucket"), &[&format!("le=\"{seconds}\"")]);
+        assert_eq!((within("2.5"), within("240.0"), told.sum(&format!("{NAME}_count"), &[])), (1, 2, 2), "{told:?}");
+        let sum = told.sum(&format!("{NAME}_sum"), &[]);
+        assert!((3..60).contains(&sum), "4 seconds late, and not late: {sum} s together");
     }
 
     /// A deletion that somebody refuses is asked for until he agrees, by ours. Upstream asks five times within moments and

@@ -37,7 +37,7 @@ pub(crate) enum Duty {
     Numbers,
     /// That, and nodes are tainted by how they do.
     Lifecycle,
-    /// Something else: neither of these.
+    /// Everything else, with eviction turned off by its name.
     Neither,
 }
 
@@ -85,9 +85,11 @@ impl Contestant {
             (Self::Upstream, Duty::Eviction | Duty::Numbers) => {
                 "--controllers=taint-eviction-controller,daemonset-controller"
             }
-            (Self::Upstream, Duty::Neither) => "--controllers=daemonset-controller",
+            (Self::Upstream, Duty::Neither) => {
+                "--controllers=node-lifecycle-controller,daemonset-controller,-taint-eviction-controller"
+            }
             (_, Duty::Eviction | Duty::Numbers) => "--controllers=taint-eviction-controller",
-            (_, Duty::Neither) => "--controllers=*",
+            (_, Duty::Neither) => "--controllers=*,node-lifecycle-controller,-taint-eviction-controller",
             (_, Duty::Lifecycle) => "--controllers=node-lifecycle-controller,taint-eviction-controller",
         }
     }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::{
     ground::grounds,
-    kubelet::{Kubelet, in_zone, says},
+    kubelet::{Kubelet, in_zone, lapses, says},
     pod::Pod,
     scene::{PATIENCE, Scene},
     taint::forever,
@@ -64,7 +64,14 @@ grounds! {
     ///
     /// Upstream: nodelifecycle/node_lifecycle_controller_test.go "TestMonitorNodeHealthUpdateStatus",
     /// "TestMonitorNodeHealthUpdateNodeAndPodStatusWithLease: Node created recently, without status. Node lease is missing.",
+    /// "TestMonitorNodeHealthUpdateNodeAndPodStatusWithLease: Node created recently, without status. Node lease is renewed
+    /// recently.",
     /// "TestMonitorNodeHealthUpdateNodeAndPodStatusWithLease: Node created long time ago, without status. Node lease is missing.",
+    /// "TestMonitorNodeHealthUpdateNodeAndPodStatusWithLease: Node created long time ago, without status. Node lease is renewed
+    /// recently.",
+    /// "TestMonitorNodeHealthUpdateNodeAndPodStatusWithLease: Node created long time ago, without status. Node lease is expired.",
+    /// "TestMonitorNodeHealthUpdateNodeAndPodStatusWithLease: Node created long time ago, with status updated by kubelet recently.
+    /// Node lease is expired.",
     /// "TestMonitorNodeHealthUpdateNodeAndPodStatusWithLease: Node created long time ago, with status updated by kubelet exceeds
     /// grace period. Node lease is renewed.",
     /// "TestMonitorNodeHealthUpdateNodeAndPodStatusWithLease: Node created long time ago, with status updated by kubelet exceeds
@@ -72,9 +79,14 @@ grounds! {
     lifecycle async fn silence_is_noticed_and_any_sign_of_life_counts(scene: &Scene) {
         let alive = Kubelet::apart(scene, "alive", "alive").await;
         let silent = Kubelet::apart(scene, "silent", "silent").await;
-        scene.node_of("never", &in_zone(scene, "never"), &[]).await;
-        scene.node_of("leaseless", &in_zone(scene, "leaseless"), &[]).await;
-        scene.node_of("posting", &in_zone(scene, "posting"), &[]).await;
+        for node in ["never", "leaseless", "posting", "mute", "lapsed"] {
+            scene.node_of(node, &in_zone(scene, node), &[]).await;
+        }
+        // It renews its lease, and has nothing to say about how it is.
+        let mute = Kubelet::mute(scene, "mute").await;
+        for node in ["posting", "lapsed"] {
+            lapses(scene, node).await;
+        }
         says(scene, "leaseless", &[("Ready", "True"), ("NetworkUnavailable", "False")]).await;
         // It has only just come.
         let never = scene.caller.get(&scene.node_path("never")).await.ok();
@@ -98,11 +110,13 @@ grounds! {
                 assert_eq!(ready["message"], "Kubelet stopped posting node status.");
             }
             assert_eq!(condition(&leaseless, "NetworkUnavailable")["status"], "False", "nobody else's business");
-            let never = scene.node_is("never", "being unknown", is("Unknown")).await;
-            for kind in VOUCHED {
-                let unknown = condition(&never, kind);
-                assert_eq!((&unknown["status"], &unknown["reason"]), (&"Unknown".into(), &"NodeStatusNeverUpdated".into()));
-                assert_eq!(unknown["message"], "Kubelet never posted node status.");
+            for node in ["never", "lapsed"] {
+                let node = scene.node_is(node, "being unknown", is("Unknown")).await;
+                for kind in VOUCHED {
+                    let unknown = condition(&node, kind);
+                    assert_eq!((&unknown["status"], &unknown["reason"]), (&"Unknown".into(), &"NodeStatusNeverUpdated".into()));
+                    assert_eq!(unknown["message"], "Kubelet never posted node status.");
+                }
             }
             scene.carries("silent", &SILENT).await;
         };
@@ -115,7 +129,9 @@ grounds! {
             assert_eq!(condition(&node, "Ready")["status"], "True", "{node}");
             assert_eq!(node["spec"]["taints"], Value::Null);
         }
-        drop(alive);
+        let unsaid = scene.caller.get(&scene.node_path("mute")).await.ok();
+        assert!(condition(&unsaid, "Ready").is_null(), "{unsaid}");
+        drop((alive, mute));
     }
 
     /// The pods of a node that fell silent are not ready, and those that come to it are not either; whoever depends on that

@@ -42,9 +42,15 @@ impl Kubelet {
 
     /// Lets a node that is there be well.
     pub(crate) async fn take(scene: &Scene, node: &str) -> Self {
-        let name = scene.name(node);
-        lease(scene, node, 40).await;
+        let kubelet = Self::mute(scene, node).await;
         says(scene, node, &[("Ready", "True")]).await;
+        kubelet
+    }
+
+    /// Lets a node that is there live, without a word about how it is.
+    pub(crate) async fn mute(scene: &Scene, node: &str) -> Self {
+        let name = scene.name(node);
+        lapses(scene, node).await;
         let (stop, stopped) = channel::<()>();
         let (config, path) = (scene.config.clone(), format!("{LEASES}/{name}"));
         let thread = thread::spawn(move || {
@@ -77,6 +83,11 @@ impl Drop for Kubelet {
 /// is none.
 pub(crate) async fn hangs(scene: &Scene, node: &str) {
     lease(scene, node, 3_600).await;
+}
+
+/// Gives a node a lease that nobody renews.
+pub(crate) async fn lapses(scene: &Scene, node: &str) {
+    lease(scene, node, 40).await;
 }
 
 async fn lease(scene: &Scene, node: &str, seconds: u32) {
