@@ -10,6 +10,7 @@ mod engine;
 mod figure;
 mod hub;
 mod inside;
+mod members;
 mod nodes;
 mod peer;
 mod peers;
@@ -64,6 +65,8 @@ enum Bench {
     Hub,
     /// The taint-eviction-controller over 5,000 nodes and 150,000 pods, without a server: a change of taints, and memory
     Nodes,
+    /// The replacement-controller over 1,000 policies with 10,000 members, without a server: from scratch, and an event of a node
+    Replacements,
     /// Berth beside OCM's placement controller or kube-controller-manager: the same server, the same load, one run
     Peers,
 }
@@ -83,7 +86,7 @@ fn main() -> anyhow::Result<ExitCode> {
             Bench::Engine => engine::counted(clusters)?,
             Bench::Control => control::counted(clusters)?,
             Bench::Nodes => nodes::counted(clusters)?,
-            Bench::Hub | Bench::Peers => {
+            Bench::Hub | Bench::Replacements | Bench::Peers => {
                 anyhow::bail!("only instructions of the engine and of the controllers are counted")
             }
         }
@@ -96,12 +99,15 @@ fn main() -> anyhow::Result<ExitCode> {
         writable(file)?;
     }
     let report = match bench {
-        Bench::Engine | Bench::Control | Bench::Nodes | Bench::Peers if arguments.only.is_some() => {
+        Bench::Engine | Bench::Control | Bench::Nodes | Bench::Replacements | Bench::Peers
+            if arguments.only.is_some() =>
+        {
             anyhow::bail!("these steps build on one another; --only is for the hub")
         }
         Bench::Control => control::run(arguments.quick)?,
         Bench::Engine => engine::run(arguments.quick, arguments.check)?,
         Bench::Nodes => nodes::run(arguments.quick)?,
+        Bench::Replacements => members::run(arguments.quick)?,
         Bench::Hub => hub::run(arguments.quick, arguments.only.as_deref())?,
         Bench::Peers => peers::run(&arguments.peers, arguments.quick)?,
     };
