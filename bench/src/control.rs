@@ -18,8 +18,7 @@ use crate::report::{Report, progress};
 
 const HEAD: &str = "\
 control: the release binary (`berth run`, the placement controller alone) against kube-apiserver and etcd on this machine.
-etcd does not wait for the disk, as it did not when the peer was measured; what waits for a disk says nothing of us.
-peer: OCM v1.3.1 with a needless conversion patched out, on record for 5,000 clusters of half as many labels and claims.
+etcd does not wait for the disk: what waits for one says nothing of us.
 floor: a bare client that makes the same number of writes to the same server in the same run; for a reaction, one that
 reads every cluster and answers a change with one write, at the same percentile.";
 
@@ -31,17 +30,12 @@ const ROUND_TRIPS_MAX: f64 = 3.0;
 const REQUESTS_MAX: f64 = 5.5;
 /// The share of a processor that changes which concern nobody may take, in percent.
 const IDLE_PERCENT_MAX: f64 = 1.0;
-/// What the peer needs for 1,000 new placements over [`PEER_CLUSTERS`]: seconds of processor until all are decided, MB.
-const PEER: (f64, f64) = (17.4, 164.0);
-const PEER_CLUSTERS: usize = 5_000;
-/// How many times less of the processor and of memory than the peer we may take.
-const AHEAD_OF_PEER: (f64, f64) = (20.0, 2.0);
 
 /// How much is measured.
 struct Effort {
     clusters: usize,
     placements: usize,
-    /// Clusters while placements are new: as many as when the peer was measured, or no more than before.
+    /// Clusters while placements are new: a large fleet, or no more than before.
     clusters_at_last: usize,
     reactions: usize,
     idle: Duration,
@@ -57,7 +51,7 @@ const QUICK: Effort = Effort {
 const FULL: Effort = Effort {
     clusters: 1_000,
     placements: 1_000,
-    clusters_at_last: PEER_CLUSTERS,
+    clusters_at_last: 5_000,
     reactions: 100,
     idle: Duration::from_secs(30),
 };
@@ -201,20 +195,9 @@ async fn settle(
     report.add(&name, "s", Figure::Number(took.as_secs_f64())).floor = Some(floor.as_secs_f64());
     report.hold(&name, "s", OVER_FLOOR_MAX * floor.as_secs_f64(), false);
     // From the start of the process: it reads the fleet, too.
-    let (until_done, memory) = ("s of processor, until done", "MB at most");
-    report.add(&name, until_done, Figure::Number(used));
+    report.add(&name, "s of processor, until done", Figure::Number(used));
     report.add(&name, "s of processor, until quiet", Figure::Number(used_until_quiet));
-    report.add(&name, memory, Figure::Number(ground.peak_megabytes()?));
-    if clusters == PEER_CLUSTERS {
-        let share = new as f64 / 1_000.0;
-        for (unit, peer, ahead) in
-            [(until_done, PEER.0 * share, AHEAD_OF_PEER.0), (memory, PEER.1, AHEAD_OF_PEER.1)]
-        {
-            let row = report.rows.iter_mut().find(|row| row.name == name && row.unit == unit);
-            row.context("added just above")?.peer = Some(peer);
-            report.hold(&name, unit, peer / ahead, false);
-        }
-    }
+    report.add(&name, "MB at most", Figure::Number(ground.peak_megabytes()?));
     let (writes, events) = ground.requests().await?;
     report.add(&name, "requests each", Figure::Number((writes + events) / new as f64));
     report.hold(&name, "requests each", REQUESTS_MAX, true);

@@ -69,7 +69,7 @@ grounds! {
         // Before there are pods: the first node would get them all.
         let story = Scene::within(turn.bed, "cache".to_owned()).await;
         story.nodes(&["a", "b", "c", "d"]).await;
-        for file in ["dry-run/workload.yaml", "dry-run/policy.yaml"] {
+        for file in ["dry-run/members.yaml", "dry-run/policy.yaml"] {
             story.caller.apply(&example(file)).await;
         }
         accepted(&story, "session").await;
@@ -104,7 +104,7 @@ grounds! {
         let Some(_controller) = turn.controller("volumes").await else { return };
         let story = Scene::within(turn.bed, "store".to_owned()).await;
         story.nodes(&["a", "b", "c", "d"]).await;
-        story.caller.apply(&example("local-volumes/workload.yaml")).await;
+        story.caller.apply(&example("local-volumes/members.yaml")).await;
         let quick = json!({
             "triggers": {"taints": [{"durationSeconds": 1}]},
             "strategy": {"ready": {"minReadySeconds": 1}}, "budget": {"cooldownSeconds": 0},

@@ -77,18 +77,18 @@ pub enum Command {
     /// definitions of the placement kinds, and the controllers that decide where work may live. It prints a line when
     /// the hub answers and one when the controllers work. Ctrl-C or SIGTERM finishes what is under way.
     Up(Box<up::UpArgs>),
-    /// Run the fleet controllers against any Kubernetes.
+    /// Run the controllers against any Kubernetes.
     ///
     /// The server is found as kubectl finds it. One that is not there yet, or does not serve the placement kinds, is
     /// waited for. When the controllers have seen everything they need it prints one line. Several processes choose a
     /// leader among them by a Lease, and only the leader acts. SIGTERM finishes what is under way and lets go of the
     /// Lease; a second signal ends the process at once.
     Run(Box<controllers::RunArgs>),
-    /// Serve the admission rules of the placement kinds to any Kubernetes.
+    /// Serve the admission rules of our kinds to any Kubernetes.
     ///
-    /// The API server asks it about every write to clusters, sets, bindings and Placements: who may bind a set, move a
-    /// cluster between sets or accept one, since when a taint counts, and whether a Placement can work. Changes that make
-    /// clusters leave Placements get a warning. It makes its own certificates, keeps them in a Secret and renews them
+    /// The API server asks it about every write to clusters, sets, bindings, Placements and policies: who may bind a set, move
+    /// a cluster between sets or accept one, since when a taint counts, and whether a Placement or a policy can work. Changes
+    /// that make clusters leave Placements get a warning. It makes its own certificates, keeps them in a Secret and renews them
     /// without a refused request. `berth up` has the same rules built in and needs no webhook.
     Webhook(Box<webhook::WebhookArgs>),
     /// Make clusters of `berth up --demo` fail and recover.
@@ -103,7 +103,7 @@ pub enum Command {
     /// Stop evictions, in an emergency or for maintenance.
     ///
     /// Makes the ConfigMap berth-freeze-evictions in the namespace of the controllers. While it is there, the
-    /// taint-eviction-controller of `berth run` evicts nothing.
+    /// taint-eviction-controller of `berth run` evicts nobody, and its replacement-controller replaces nobody.
     Freeze(freeze::FreezeArgs),
     /// Let evictions go on that `berth freeze` has stopped.
     Unfreeze(freeze::UnfreezeArgs),

@@ -14,7 +14,7 @@ use berth_engine::model::ObjectKey;
 use berth_engine::node::LifecyclePolicy;
 use kube::Client;
 use tokio::sync::{mpsc, watch};
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -140,6 +140,7 @@ pub async fn run(client: Client, options: Options, stop: CancellationToken) {
         turned: Instant::now(),
         tempo: Tempo::new(pace, Instant::now()),
         news: 0,
+        asking: 0,
         first: 0,
         is_behind: false,
         is_put_off: false,
@@ -261,6 +262,8 @@ struct Loop {
     tempo: Tempo,
     /// What was heard in this turn.
     news: usize,
+    /// Jobs under way that only ask.
+    asking: usize,
     /// Whose turn it is to decide first.
     first: usize,
     /// Whether the last turn ended before everything was decided.
@@ -277,6 +280,8 @@ struct Begun {
     subject: ObjectKey,
     /// When what it was decided on was heard.
     heard: Instant,
+    /// How to end it, where it only asks and nobody needs to know the answer any more.
+    question: Option<AbortHandle>,
 }
 
 impl Loop {
@@ -313,7 +318,7 @@ impl Loop {
             self.decide(now());
             let news = std::mem::take(&mut self.news);
             if self.seats.iter().all(|seat| seat.is_filled) {
-                self.tempo.turn(self.turned, news, self.jobs.len());
+                self.tempo.turn(self.turned, news, self.jobs.len() - self.asking);
             } else {
                 self.tempo.hurry(self.turned);
             }
@@ -510,8 +515,12 @@ impl Loop {
                 tracing::debug!(controller = %name, %subject, writes = verdict.writes.len(), outcome = verdict.outcome, "decided");
                 seat.due.begin(&subject);
                 let job = Job { term, writes: verdict.writes, notes: verdict.notes };
+                let asks = !job.changes_something();
+                self.asking += usize::from(asks);
                 let handle = self.jobs.spawn(self.writer.clone().run(job));
-                self.whose.insert(handle.id(), Begun { seat: index, subject, heard: self.turned });
+                let id = handle.id();
+                let question = asks.then_some(handle);
+                self.whose.insert(id, Begun { seat: index, subject, heard: self.turned, question });
                 beyond += usize::from(seat.jobs >= JOBS_OWN);
                 seat.jobs += 1;
             }
@@ -546,8 +555,9 @@ impl Loop {
                 (error.id(), Err(WriteError::Broken))
             }
         };
-        let Begun { seat, subject, heard } =
+        let Begun { seat, subject, heard, question } =
             self.whose.remove(&id).expect("every job was entered when it began");
+        self.asking -= usize::from(question.is_some());
         let seat = &mut self.seats[seat];
         seat.jobs -= 1;
         let controller = seat.controller.name();
@@ -582,7 +592,8 @@ impl Loop {
 
     async fn drain(mut self) {
         self.tempo.hurry(Instant::now());
-        let under_way = self.jobs.len();
+        self.whose.values().filter_map(|begun| begun.question.as_ref()).for_each(AbortHandle::abort);
+        let under_way = self.jobs.len() - self.asking;
         if under_way > 0 {
             tracing::info!(under_way, "finishing writes");
         }

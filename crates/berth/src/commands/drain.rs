@@ -55,7 +55,7 @@ pub struct DrainArgs {
     #[arg(long, conflicts_with = "timeout")]
     pub no_wait: bool,
 
-    /// Show who would go and who would stay, and change nothing.
+    /// Show who would go and who would stay by taints and tolerations, and change nothing.
     #[arg(long, conflicts_with_all = ["timeout", "no_wait"])]
     pub dry_run: bool,
 
@@ -146,6 +146,13 @@ fn show(rolls: &BTreeMap<String, Roll>, console: &mut Console<'_>) -> anyhow::Re
         }
     }
     table.write(&mut console.out, console.colour)?;
+    let mut all = rolls.values().flat_map(Roll::all);
+    if all.any(|(_, standing)| matches!(standing, Standing::Goes(_))) {
+        writeln!(
+            console.out,
+            "\nEvictionPolicies, disruption budgets and bounds are asked when it is a pod's turn, and may keep it longer."
+        )?;
+    }
     Ok(Outcome::Done)
 }
 

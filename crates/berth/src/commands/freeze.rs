@@ -41,7 +41,7 @@ pub struct FreezeArgs {
 /// What can be stopped.
 #[derive(Debug, Subcommand)]
 pub enum FreezeCommand {
-    /// Evict no pod any more, whatever its node's taints, until it is taken back.
+    /// Evict and replace no pod any more, whatever its node's taints, until it is taken back.
     ///
     /// What is on its way out already goes. Clocks run on: whoever is due when the freeze ends goes then.
     Evictions(FreezeEvictionsArgs),
@@ -167,9 +167,9 @@ async fn confirmed(client: &Client, namespace: &str, map: &ConfigMap) -> anyhow:
     });
     heard.await.map_err(|_| {
         anyhow!(
-            "the stop stands, as ConfigMap {namespace}/{FREEZE}, but no controller has confirmed it within {} s: either no \
-             taint-eviction-controller runs, or its namespace, that of its Lease, is another (--namespace), or the events \
-             there cannot be read; until one is known to have heard it, count on nothing",
+            "the stop stands, as ConfigMap {namespace}/{FREEZE}, but no controller has confirmed it within {} s: neither a \
+             taint-eviction-controller nor a replacement-controller runs, or its namespace, that of its Lease, is another \
+             (--namespace), or the events there cannot be read; until one is known to have heard it, count on nothing",
             CONFIRMED_WITHIN.as_secs()
         )
     })

@@ -35,12 +35,12 @@ pub(super) async fn powers(
     let everywhere =
         all::<ClusterRoleBinding>(client).await.map_err(|error| ("ClusterRoleBindings", error))?;
     for ClusterRoleBinding { metadata, role_ref, subjects } in everywhere {
-        let holders = holders(subjects.as_deref().unwrap_or_default(), namespace, true);
+        let holders = holders(subjects.as_deref().unwrap_or_default(), namespace, is_own(&role_ref));
         powers.extend(power("ClusterRoleBinding", None, metadata.name, &role_ref, holders));
     }
     let somewhere = all::<RoleBinding>(client).await.map_err(|error| ("RoleBindings", error))?;
     for RoleBinding { metadata, role_ref, subjects } in somewhere {
-        let holders = holders(subjects.as_deref().unwrap_or_default(), namespace, false);
+        let holders = holders(subjects.as_deref().unwrap_or_default(), namespace, is_own(&role_ref));
         powers.extend(power("RoleBinding", metadata.namespace, metadata.name, &role_ref, holders));
     }
     Ok(powers)
@@ -79,11 +79,17 @@ fn power(
     (!holders.is_empty()).then(|| Power { identity, role: format!("{} {}", role.kind, role.name), holders })
 }
 
-/// Which of the subjects are ours. An account may be named as the user that it is, and by the group of all accounts of its
-/// namespace; that group counts only where rights are the whole cluster's, because some distributions give it harmless ones in
-/// every namespace.
-fn holders(subjects: &[Subject], namespace: &str, is_everywhere: bool) -> Vec<String> {
-    let group = format!("system:serviceaccounts:{namespace}");
+/// Whether a role is one of Kubernetes' own, which it and distributions give to everybody: to discover what is served, to find out
+/// who one is, to pull images.
+fn is_own(role: &RoleRef) -> bool {
+    role.name.starts_with("system:")
+}
+
+/// Which of the subjects are ours. An account may be named as the user that it is, and by a group of accounts or of everybody, unless
+/// what that is given is Kubernetes' own.
+fn holders(subjects: &[Subject], namespace: &str, is_given_to_all: bool) -> Vec<String> {
+    let own = format!("system:serviceaccounts:{namespace}");
+    let groups = [own.as_str(), "system:serviceaccounts", "system:authenticated"];
     let holder = |subject: &Subject| match &*subject.kind {
         "ServiceAccount" if subject.namespace.as_deref() == Some(namespace) => {
             let accounts = [CONTROLLERS, WEBHOOK].map(account);
@@ -93,7 +99,9 @@ fn holders(subjects: &[Subject], namespace: &str, is_everywhere: bool) -> Vec<St
             let of = [CONTROLLERS, WEBHOOK].into_iter().find(|one| user(one, namespace) == subject.name);
             of.map(account)
         }
-        "Group" if is_everywhere && subject.name == group => Some(format!("the group {group}")),
+        "Group" if !is_given_to_all && groups.contains(&&*subject.name) => {
+            Some(format!("the group {}", subject.name))
+        }
         _ => None,
     };
     subjects.iter().filter_map(holder).collect()
@@ -121,9 +129,20 @@ mod tests {
             subject("Group", "system:serviceaccounts:fleet", None),
         ];
         let group = "the group system:serviceaccounts:fleet";
-        assert_eq!(holders(&ours, "fleet", true), ["berth", "berth-webhook", "berth", group]);
-        assert_eq!(holders(&ours, "fleet", false), ["berth", "berth-webhook", "berth"]);
-        assert!(holders(&ours, "elsewhere", true).is_empty());
+        assert_eq!(holders(&ours, "fleet", false), ["berth", "berth-webhook", "berth", group]);
+        assert_eq!(holders(&ours, "fleet", true), ["berth", "berth-webhook", "berth"]);
+        assert!(holders(&ours, "elsewhere", false).is_empty());
+    }
+
+    #[test]
+    fn what_everybody_is_given_is_ours_too() {
+        for group in ["system:serviceaccounts", "system:authenticated"] {
+            let all = [subject("Group", group, None)];
+            assert_eq!(holders(&all, "fleet", false), [format!("the group {group}")]);
+            assert!(holders(&all, "fleet", true).is_empty(), "Kubernetes' own roles");
+        }
+        let role = |name: &str| RoleRef { name: name.to_owned(), ..RoleRef::default() };
+        assert!(is_own(&role("system:discovery")) && !is_own(&role("cluster-admin")));
     }
 
     #[test]
@@ -134,8 +153,8 @@ mod tests {
             subject("ServiceAccount", "default", Some("fleet")),
             subject("User", "berth", None),
             subject("Group", "berth", None),
-            subject("Group", "system:serviceaccounts", None),
+            subject("Group", "system:serviceaccounts:elsewhere", None),
         ];
-        assert!(holders(&others, "fleet", true).is_empty());
+        assert!(holders(&others, "fleet", false).is_empty());
     }
 }

@@ -150,6 +150,12 @@ impl Write {
         }
     }
 
+    /// Whether somebody else is only asked something, for as long as that takes: the API server has nothing to do for it, or has to
+    /// show what there is.
+    pub(crate) fn only_asks(&self) -> bool {
+        matches!(self, Self::Look { .. } | Self::Review { .. } | Self::Ask { .. })
+    }
+
     /// The verb, as roles have it; one of its own where no role is needed.
     pub fn verb(&self) -> &'static str {
         match self {

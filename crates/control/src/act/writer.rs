@@ -33,6 +33,13 @@ pub(crate) struct Job {
     pub(crate) notes: Vec<Note>,
 }
 
+impl Job {
+    /// Whether it is more than questions.
+    pub(crate) fn changes_something(&self) -> bool {
+        !self.writes.iter().all(Write::only_asks)
+    }
+}
+
 /// What became of a job whose writes all went through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wrote {
@@ -134,7 +141,8 @@ pub(crate) struct Writer {
 impl Writer {
     /// Does the writes of a job in order, up to the first that fails. Answers are told before it ends.
     pub(crate) async fn run(self, job: Job) -> Result<Wrote, WriteError> {
-        let under_way = self.events.writing();
+        // Whoever asks a service may wait for half a minute, and no event waits for that.
+        let under_way = job.changes_something().then(|| self.events.writing());
         let wrote = self.all(job.term, job.writes).await?;
         drop(under_way);
         // What another has done is his to tell.

@@ -6,6 +6,7 @@
 mod cluster_lease;
 mod cluster_set;
 mod cluster_taint;
+mod confirmation;
 mod node_lifecycle;
 mod placement;
 mod pods_by_node;
@@ -26,12 +27,13 @@ use berth_engine::{Model, Moment};
 pub use cluster_lease::ClusterLeaseController;
 pub use cluster_set::ClusterSetController;
 pub use cluster_taint::ClusterTaintController;
+pub use confirmation::FROZEN_REASON;
 pub use node_lifecycle::NodeLifecycleController;
 pub use placement::PlacementController;
 pub use rbac_binding::RbacBindingController;
 pub use replacement::ReplacementController;
 pub use set_binding::SetBindingController;
-pub use taint_eviction::{EvictionBreaker, EvictionLimits, FROZEN_REASON, TaintEvictionController};
+pub use taint_eviction::{EvictionBreaker, EvictionLimits, TaintEvictionController};
 
 use crate::act::{Note, Write};
 use crate::dialect::Dialect;

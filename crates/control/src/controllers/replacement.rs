@@ -43,8 +43,9 @@ use self::case::{Case, Owner, Stage};
 use self::intake::Shown;
 use self::rooms::Rooms;
 use self::roster::{Roster, policy_key};
+use super::confirmation::Confirmation;
 use super::{Controller, Verdict};
-use crate::act::{Ask, Reply};
+use crate::act::{Ask, Note, Reply};
 use crate::due::{Due, Ended};
 use crate::names::ControllerName;
 use crate::rights::Need;
@@ -83,6 +84,8 @@ pub struct ReplacementController {
     shown: HashMap<Arc<str>, Shown>,
     /// Pods that are being evicted, and by which policy.
     evicting: HashMap<ObjectKey, PolicyKey>,
+    /// The freeze or its end, until it was told.
+    confirmation: Confirmation,
     /// What another controller has said.
     stopped: Option<Freeze>,
     /// Why nobody is evicted.
@@ -114,6 +117,7 @@ impl ReplacementController {
             fresh: Vec::new(),
             shown: HashMap::new(),
             evicting: HashMap::new(),
+            confirmation: Confirmation::of(ControllerName::Replacement),
             stopped: None,
             frozen: None,
             access: (NodeAccess::Unknown, Moment::PAST),
@@ -437,6 +441,8 @@ impl Controller for ReplacementController {
                 self.pod_changed(&change.key, before.and_then(pod_in), after.and_then(pod_in), due);
             }
             (Some(Object::Node(_)), _, _) => self.node_changed(&change.key.name, world, due),
+            // What it says is read in every turn.
+            (Some(Object::Freeze(_)), _, _) => drop(self.confirmation.hear(change, &self.metrics)),
             _ => {}
         }
     }
@@ -454,6 +460,11 @@ impl Controller for ReplacementController {
         for policy in std::mem::take(&mut self.touched) {
             due.mark(&subject(&policy));
         }
+    }
+
+    fn news(&mut self) -> Option<Note> {
+        // Said by who obeys it: the turn has heeded it.
+        self.confirmation.take()
     }
 
     fn heed(&mut self, stop: Option<&Freeze>) {

@@ -53,6 +53,7 @@ use self::pods::facts;
 use self::policies::{Policies, is_policy};
 use self::step::{Begun, Shown, Stage};
 use self::workloads::Workloads;
+use super::confirmation::Confirmation;
 use super::{Controller, Verdict};
 use crate::act::{Note, Target, Write};
 use crate::due::{Due, Ended};
@@ -60,7 +61,7 @@ use crate::names::ControllerName;
 use crate::rights::Need;
 use crate::runtime::PLACES;
 use crate::serve::Metrics;
-use crate::world::{Change, Finding, Found, FreezeMap, Kind, OWNERS, Object, Pod, World};
+use crate::world::{Change, Finding, Found, Kind, OWNERS, Object, Pod, World};
 
 pub use limits::{EvictionBreaker, EvictionLimits};
 
@@ -73,8 +74,6 @@ const NODES_AT_ONCE: usize = 64;
 const MARKS_SLACK: usize = 64;
 /// What the pod is told.
 const MESSAGE: &str = "Taint manager: deleting due to NoExecute taint";
-/// What the event gives as its reason by which a stop is confirmed.
-pub const FROZEN_REASON: &str = "EvictionsFrozen";
 /// A pod that is not mistaken for its successor of the same name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct PodId {
@@ -149,7 +148,7 @@ pub struct TaintEvictionController {
     /// judged when it is read again.
     held: HashMap<Arc<str>, HashSet<PodId>>,
     /// The freeze or its end, until it was told.
-    news: Option<(Arc<FreezeMap>, bool)>,
+    confirmation: Confirmation,
     /// When it was told last how many wait, and whether that may have changed.
     told: (Moment, bool),
     /// The moment it knew last.
@@ -188,7 +187,7 @@ impl TaintEvictionController {
             freeze: None,
             stopped: None,
             held: HashMap::new(),
-            news: None,
+            confirmation: Confirmation::of(ControllerName::TaintEviction),
             told: (Moment::PAST, true),
             clock: Moment::PAST,
         }
@@ -414,6 +413,11 @@ impl Controller for TaintEvictionController {
     }
 
     fn observe(&mut self, change: &Change, world: &World, due: &mut Due) {
+        if let Some(said) = self.confirmation.hear(change, &self.metrics) {
+            self.freeze = said.map(|map| map.freeze.clone());
+            self.told.1 = true;
+            return;
+        }
         self.forget_marks(world);
         match (&change.before, &change.after) {
             (Some(Object::Pod(before)), Some(Object::Pod(after))) => {
@@ -426,11 +430,6 @@ impl Controller for TaintEvictionController {
             }
             (Some(Object::Node(before)), None) => self.node_changed(&change.key, Some(before), None, due),
             (None, Some(Object::Node(after))) => self.node_changed(&change.key, None, Some(after), due),
-            (Some(Object::Freeze(before)), Some(Object::Freeze(after))) => {
-                self.freeze_changed(Some(before), Some(after));
-            }
-            (Some(Object::Freeze(before)), None) => self.freeze_changed(Some(before), None),
-            (None, Some(Object::Freeze(after))) => self.freeze_changed(None, Some(after)),
             (Some(Object::Policy(before)), Some(Object::Policy(after))) => {
                 self.policies.observe(Some(before), Some(after));
             }
@@ -513,7 +512,7 @@ impl Controller for TaintEvictionController {
 
     fn news(&mut self) -> Option<Note> {
         // Said by who obeys it: the marshal has been told.
-        self.news.take().map(|(map, is_frozen)| stops::freeze_note(&map, is_frozen))
+        self.confirmation.take()
     }
 
     fn found(&mut self, found: Found) {

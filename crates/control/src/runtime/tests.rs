@@ -181,6 +181,7 @@ fn diary() -> (Loop, Arc<Mutex<Vec<String>>>) {
         turned: Instant::now(),
         tempo: Tempo::new(Pace::default(), Instant::now()),
         news: 0,
+        asking: 0,
         first: 0,
         is_behind: false,
         is_put_off: false,

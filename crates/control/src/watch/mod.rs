@@ -64,6 +64,8 @@ impl Visitor for Follow {
                 let watch = tokio::spawn(Reader::<K>::new(watches.clone()).run());
                 let mut watch = AbortOnDropHandle::new(watch);
                 tokio::select! {
+                    // Whoever stops ends what the watch tells its news to, and that is no defect.
+                    biased;
                     () = watches.stop.cancelled() => return,
                     ended = &mut watch => {
                         watches.metrics.watch_failed(K::KIND);

@@ -20,8 +20,8 @@ use crate::due::Ended;
 use crate::review::Answer;
 use crate::serve::Metrics;
 
-/// How long what a service said counts while it is planned, from when it was asked: longer than any answer takes. Before an act
-/// it is asked again.
+/// How long what a service said is as good as new, from when it was asked: longer than any answer takes. What is older is planned with
+/// until it was asked for again, so that many slow answers never outlive each other; before an act it is asked for in any case.
 const SAID_COUNTS: Duration = Duration::from_secs(40);
 /// How long an act that was not confirmed is not tried: until what was read is known by the watches too.
 const REFUSED_FOR: Duration = Duration::from_secs(2);
@@ -44,6 +44,8 @@ pub(super) struct Case {
     pub(super) is_losing: bool,
     /// What was read of members, by name.
     pub(super) sights: HashMap<Arc<str>, Sight>,
+    /// Whether services were asked in the last look about members that are not under way.
+    pub(super) has_asked: bool,
     /// What the gates said of members, with their words, by name.
     pub(super) verdicts: HashMap<Arc<str>, Vec<(Verdict, Option<String>)>>,
     /// The pods of the namespace, as they were read for the gates.
@@ -165,8 +167,13 @@ impl Sight {
         Self::new(around, None, now)
     }
 
-    /// What services said that still counts.
-    pub(super) fn opinions(&self, now: Moment) -> Vec<(Arc<str>, Opinion)> {
+    /// What services said last, to plan with.
+    pub(super) fn opinions(&self) -> Vec<(Arc<str>, Opinion)> {
+        self.said.iter().map(|(gate, (opinion, _))| (Arc::clone(gate), opinion.clone())).collect()
+    }
+
+    /// What services said just now, to act on.
+    pub(super) fn fresh_opinions(&self, now: Moment) -> Vec<(Arc<str>, Opinion)> {
         let counting = self.said.iter().filter(|(_, (_, until))| *until > now);
         counting.map(|(gate, (opinion, _))| (Arc::clone(gate), opinion.clone())).collect()
     }
@@ -183,6 +190,7 @@ impl Case {
             spec: policy.spec.clone(),
             compiled: compile().ok_or_else(|| problems(&policy.spec)),
             is_taken_in: false,
+            has_asked: false,
             members: BTreeSet::new(),
             plain: HashMap::new(),
             is_losing: false,

@@ -281,7 +281,7 @@ impl ReplacementController {
         let said = if trial.act.demands().contains(&Demand::Gates) {
             trial.said.clone()
         } else {
-            case.sights.get(name).map(|sight| sight.opinions(now)).unwrap_or_default()
+            case.sights.get(name).map(|sight| sight.fresh_opinions(now)).unwrap_or_default()
         };
         let verdicts = self.fill(&mut member, case, &sight, &said, known, &memory, feasible, world, now);
         case.verdicts.insert(Arc::clone(name), verdicts);

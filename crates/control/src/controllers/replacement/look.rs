@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use berth_api::replacement::{Replacement, Stage as GateStage};
 use berth_engine::Moment;
-use berth_engine::gate::{Company, Sight as Seen};
+use berth_engine::gate::{Company, Opinion, Sight as Seen};
 use berth_engine::model::ObjectKey;
 use berth_engine::replace::{
     Course, Feasibility, Handing, Known, Member, Memory, NodeAccess, Phase, Plan, PolicyKey, State, Step,
@@ -37,6 +37,8 @@ enum Urgency {
     Old(Moment),
 }
 
+/// Questions to services in one look: what else there is to do for a policy waits for their answers.
+const REVIEWS_AT_ONCE_MAX: usize = 8;
 /// The verbs by which nodes are read.
 const NODE_VERBS: [&str; 3] = ["get", "list", "watch"];
 
@@ -52,7 +54,7 @@ impl ReplacementController {
     ) -> Option<Verdict> {
         let asks = self.access_asks(key, case, now);
         let mut names = Vec::new();
-        let mut writes = Vec::new();
+        let (mut writes, mut questions) = (Vec::new(), Vec::new());
         for step in &plan.steps {
             if step.state == State::Course(Phase::Verifying) && is_gone(key, step, world) {
                 // Nothing can be read of it, but something may be said.
@@ -65,8 +67,18 @@ impl ReplacementController {
             }
             let wanted = self.wanted(key, case, step, world, now);
             names.extend(wanted.filter(|(urgency, _)| !matches!(urgency, Urgency::Old(_))));
-            writes.extend(Self::reviews(key, case, step, world, now));
+            let said = case.sights.get(&step.name).map(Sight::opinions).unwrap_or_default();
+            let reviews = Self::reviews(key, case, step, &said, world);
+            if matches!(step.state, State::Course(_)) { &mut writes } else { &mut questions }.extend(reviews);
         }
+        // Answers may take long. So about those who are not under way yet a few are asked at a time, and in every second turn: in
+        // between is written and done what there is.
+        if std::mem::replace(&mut case.has_asked, false) {
+            questions.clear();
+        }
+        questions.truncate(REVIEWS_AT_ONCE_MAX);
+        case.has_asked = !questions.is_empty();
+        writes.append(&mut questions);
         if plan.steps.iter().any(|step| matches!(step.state, State::Queued | State::Course(_))) {
             let company = self.company_wanted(key, case, world, now).into_iter();
             names.extend(company.map(|name| (Urgency::New, name)));
@@ -86,7 +98,15 @@ impl ReplacementController {
     ) -> Option<Verdict> {
         let wanted = plan.steps.iter().filter_map(|step| self.wanted(key, case, step, world, now));
         let names = wanted.collect();
-        Self::read(key, case, names, Vec::new(), Vec::new(), world)
+        let asked = plan.steps.iter().filter(|step| Self::is_of_interest(case, step));
+        let mut asked: Vec<_> = asked.filter_map(|step| Some((step, case.sights.get(&step.name)?))).collect();
+        // Who was never asked about comes first, and then whose answers are the oldest: nobody is forgotten behind slow ones.
+        asked.sort_by_key(|(_, sight)| sight.said.values().map(|(_, until)| *until).min());
+        let asked = asked
+            .into_iter()
+            .flat_map(|(step, sight)| Self::reviews(key, case, step, &sight.fresh_opinions(now), world));
+        let writes = asked.take(REVIEWS_AT_ONCE_MAX).collect();
+        Self::read(key, case, names, Vec::new(), writes, world)
     }
 
     /// Whether we may read nodes, where that has to be asked.
@@ -230,8 +250,14 @@ impl ReplacementController {
         pod.and_then(|pod| pod.owner.as_ref()).is_some_and(|owner| &*owner.kind == facts::STATEFUL_SET)
     }
 
-    /// Who outside has to be asked about a member before it can be planned.
-    fn reviews(key: &PolicyKey, case: &Case, step: &Step, world: &World, now: Moment) -> Vec<Write> {
+    /// Who outside has to be asked about a member, where `said` is known.
+    fn reviews(
+        key: &PolicyKey,
+        case: &Case,
+        step: &Step,
+        said: &[(Arc<str>, Opinion)],
+        world: &World,
+    ) -> Vec<Write> {
         let Ok(compiled) = &case.compiled else { return Vec::new() };
         let stages = asked_in(step.state);
         let is_on_trial = !compiled.0.is_enforced;
@@ -241,7 +267,6 @@ impl ReplacementController {
         }
         let is_gone = is_gone(key, step, world);
         let Some(sight) = case.sights.get(&step.name) else { return Vec::new() };
-        let said = sight.opinions(now);
         let mut writes = Vec::new();
         for (gate, rule) in compiled.1.gates.iter().zip(&compiled.0.gates) {
             let is_asked = stages.contains(&rule.stage)
@@ -365,7 +390,7 @@ impl ReplacementController {
             && slim.is_some()
             && let Some(sight) = case.sights.get(name).filter(|sight| sight.revision >= revision)
         {
-            let said = sight.opinions(now);
+            let said = sight.opinions();
             let verdicts = self.fill(&mut member, case, sight, &said, &case.pods, memory, None, world, now);
             case.verdicts.insert(Arc::clone(name), verdicts);
         }
@@ -423,7 +448,7 @@ impl ReplacementController {
         // What the owner said while the pod was there says nothing of the end.
         let is_new = |owner: &&Owner| course.removed.is_some_and(|removed| owner.read > removed);
         let owner = self.owners.get(&member.target).filter(is_new).and_then(|owner| owner.reply.object());
-        let said = case.sights.get(&member.name).map(|sight| sight.opinions(now)).unwrap_or_default();
+        let said = case.sights.get(&member.name).map(Sight::opinions).unwrap_or_default();
         compiled.1.verdicts(Seen { pod: &pod, node: None, owner, company: Some(company) }, &said)
     }
 

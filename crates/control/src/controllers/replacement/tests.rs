@@ -352,8 +352,11 @@ fn a_freeze_holds_replacements_too() {
     scene.settle();
     assert_eq!(done(scene.after_seconds(61)), [""; 0]);
     assert_eq!(condition(&scene, "Paused")["reason"], "Frozen");
+    let confirmed = |scene: &Scene, reason| scene.notes.iter().filter(|note| note.reason == reason).count();
+    assert_eq!(confirmed(&scene, "EvictionsFrozen"), 1, "whoever threw the switch waits for it");
     scene.remove(Kind::Freeze, &ObjectKey::new("h", "berth-freeze-evictions"));
     assert!(done(scene.after_seconds(1)).contains(&"evict Pod n/db-0".to_owned()));
+    assert_eq!(confirmed(&scene, "EvictionsUnfrozen"), 1);
 }
 
 #[test]

@@ -25,6 +25,8 @@ use crate::world::{Object, Pod, World};
 
 /// Reviews under way at once. Each may take half a minute, and those who need none must find a place meanwhile.
 pub(super) const REVIEWS_MAX: usize = PLACES / 4;
+/// Of them for one policy: one whose service hangs leaves places to others.
+pub(super) const REVIEWS_MAX_EACH: usize = REVIEWS_MAX / 4;
 /// When somebody comes again who found no place to ask: from the half to the whole of it.
 const PLACE_WAIT: Duration = Duration::from_secs(1);
 
@@ -46,7 +48,7 @@ impl TaintEvictionController {
         if orders.gates.is_empty() {
             return ControlFlow::Continue(None);
         }
-        let has_place = self.reviews() < REVIEWS_MAX;
+        let has_place = self.has_place(demand);
         let target = Target::whatever_revision(&Object::Pod(Arc::clone(pod)));
         let asker = ControllerName::TaintEviction;
         let Some(mut shown) = self.sights.remove(&id.key).filter(|_| stage == Stage::Seen) else {
@@ -110,9 +112,11 @@ impl TaintEvictionController {
         self.decide_pod(pod, world, now)
     }
 
-    /// Reviews under way.
-    fn reviews(&self) -> usize {
-        self.begun.values().filter(|begun| matches!(begun.step, Step::Ask)).count()
+    /// Whether one more may be asked for a policy.
+    fn has_place(&self, demand: &Demand) -> bool {
+        let reviews = || self.begun.values().filter(|begun| matches!(begun.step, Step::Ask));
+        let own = reviews().filter(|begun| begun.authority == demand.authority);
+        reviews().count() < REVIEWS_MAX && own.count() < REVIEWS_MAX_EACH
     }
 
     /// What is asked about a pod as it was shown.

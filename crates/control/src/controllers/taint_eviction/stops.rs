@@ -1,16 +1,12 @@
 //! What keeps everybody where they are: what a person says, what another controller knows, and what cannot be seen.
 //!
-//! Owns telling the marshal of all three, and people of the first. What a stop is and what it holds is the marshal's.
-
-use std::sync::Arc;
+//! Owns telling the marshal of all three. What a stop is and what it holds is the marshal's.
 
 use berth_engine::evict::{Cause, Freeze, Stops};
 
-use super::{FROZEN_REASON, TaintEvictionController};
-use crate::act::{Note, Target};
+use super::TaintEvictionController;
 use crate::controllers::Controller as _;
-use crate::names::ControllerName;
-use crate::world::{FreezeMap, Kind, Object, World};
+use crate::world::{Kind, World};
 
 /// What is told while nobody knows whether somebody has said stop.
 const BLIND_REASON: &str =
@@ -34,45 +30,6 @@ impl TaintEvictionController {
             self.told.1 = true;
             self.marshal.stop(stops);
         }
-    }
-
-    /// What a person has said has changed.
-    pub(super) fn freeze_changed(&mut self, before: Option<&Arc<FreezeMap>>, after: Option<&Arc<FreezeMap>>) {
-        match (before, after) {
-            (_, Some(map)) => {
-                tracing::warn!(reason = %map.freeze.reason, by = map.freeze.by.as_deref(), "evictions are frozen");
-                self.news = Some((Arc::clone(map), true));
-            }
-            (Some(map), None) => {
-                tracing::info!("evictions go on");
-                self.news = Some((Arc::clone(map), false));
-            }
-            (None, None) => return,
-        }
-        self.freeze = after.map(|map| map.freeze.clone());
-        self.metrics.evictions_frozen(after.is_some());
-        self.told.1 = true;
-    }
-}
-
-/// That evictions have stopped, or go on.
-pub(super) fn freeze_note(map: &Arc<FreezeMap>, is_frozen: bool) -> Note {
-    let by = map.freeze.by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
-    let (reason, action, text) = if is_frozen {
-        (FROZEN_REASON, "Freeze", format!("Evictions are frozen{by}: {}", map.freeze.reason))
-    } else {
-        ("EvictionsUnfrozen", "Unfreeze", "Evictions go on".to_owned())
-    };
-    let regarding = Target::of(&Object::Freeze(Arc::clone(map)));
-    Note {
-        namespace: regarding.key.namespace.to_string(),
-        regarding,
-        related: None,
-        is_warning: is_frozen,
-        reason,
-        action,
-        note: text,
-        reporter: ControllerName::TaintEviction.as_str(),
     }
 }
 

@@ -5,7 +5,7 @@ use berth_engine::evict::policy::{Authority, compile};
 
 use super::policies::{EVICT, after, change_pod, governed, put_policy, settle, status};
 use super::*;
-use crate::controllers::taint_eviction::gates::REVIEWS_MAX;
+use crate::controllers::taint_eviction::gates::{REVIEWS_MAX, REVIEWS_MAX_EACH};
 use crate::controllers::taint_eviction::step::Step;
 use crate::review::{Answer, Question, Silence};
 
@@ -206,4 +206,21 @@ fn so_many_are_asked_at_once_and_the_others_come_again() {
     assert!(stage.asked.is_empty());
     stage.controller.begun.clear();
     assert_eq!(after(&mut stage, 1), BOTH);
+}
+
+/// A service that hangs for one policy leaves places to those who ask another.
+#[test]
+fn one_policy_takes_only_some_of_the_places() {
+    for (policy, is_asked) in [("p", false), ("another", true)] {
+        let mut stage = asking(reviewed("Delete"), [Answer::Allowed]);
+        let authority = Authority::Policy(Arc::new(compile(&EvictionPolicy::new(policy))));
+        for number in 0..REVIEWS_MAX_EACH {
+            let key = key(&format!("other-{number}"));
+            let id = PodId { uid: Arc::clone(&key.name), key: key.clone() };
+            let begun = Begun { id, authority: authority.clone(), step: Step::Ask };
+            stage.controller.begun.insert(key, begun);
+        }
+        settle(&mut stage);
+        assert_eq!(!stage.asked.is_empty(), is_asked, "{policy}");
+    }
 }
