@@ -26,30 +26,27 @@ impl Confirmation {
         Self { reporter, news: None }
     }
 
-    /// Takes note of a change, if it is one of the switch; the freeze as it is now comes back then.
-    pub(super) fn hear<'c>(
-        &mut self,
-        change: &'c Change,
-        metrics: &Metrics,
-    ) -> Option<Option<&'c FreezeMap>> {
-        let map = |object: &'c Option<Object>| match object {
-            Some(Object::Freeze(map)) => Some(map),
+    /// Takes note of a change, if it is one of the switch; whether it is.
+    pub(super) fn hear(&mut self, change: &Change, metrics: &Metrics) -> bool {
+        let map = |object: &Option<Object>| match object {
+            Some(Object::Freeze(map)) => Some(Arc::clone(map)),
             _ => None,
         };
         let (before, after) = (map(&change.before), map(&change.after));
+        let is_frozen = after.is_some();
         match (before, after) {
             (_, Some(map)) => {
                 tracing::warn!(controller = %self.reporter, reason = %map.freeze.reason, by = map.freeze.by.as_deref(), "evictions are frozen");
-                self.news = Some((Arc::clone(map), true));
+                self.news = Some((map, true));
             }
             (Some(map), None) => {
                 tracing::info!(controller = %self.reporter, "evictions go on");
-                self.news = Some((Arc::clone(map), false));
+                self.news = Some((map, false));
             }
-            (None, None) => return None,
+            (None, None) => return false,
         }
-        metrics.evictions_frozen(after.is_some());
-        Some(after.map(|map| &**map))
+        metrics.evictions_frozen(is_frozen);
+        true
     }
 
     /// What is to be told, once.

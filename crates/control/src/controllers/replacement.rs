@@ -442,7 +442,9 @@ impl Controller for ReplacementController {
             }
             (Some(Object::Node(_)), _, _) => self.node_changed(&change.key.name, world, due),
             // What it says is read in every turn.
-            (Some(Object::Freeze(_)), _, _) => drop(self.confirmation.hear(change, &self.metrics)),
+            (Some(Object::Freeze(_)), _, _) => {
+                self.confirmation.hear(change, &self.metrics);
+            }
             _ => {}
         }
     }

@@ -413,8 +413,11 @@ impl Controller for TaintEvictionController {
     }
 
     fn observe(&mut self, change: &Change, world: &World, due: &mut Due) {
-        if let Some(said) = self.confirmation.hear(change, &self.metrics) {
-            self.freeze = said.map(|map| map.freeze.clone());
+        if self.confirmation.hear(change, &self.metrics) {
+            self.freeze = match &change.after {
+                Some(Object::Freeze(map)) => Some(map.freeze.clone()),
+                _ => None,
+            };
             self.told.1 = true;
             return;
         }

@@ -510,7 +510,7 @@ impl<S: Clone + Ord + Hash> Marshal<S> {
     fn enqueue(&mut self, route: &Route, turn: Turn<S>) {
         let queue = match self.queues.get_mut(route) {
             Some(queue) => queue,
-            None => self.queues.entry(Arc::clone(route)).or_insert_with(Queue::default),
+            None => self.queues.entry(Arc::clone(route)).or_default(),
         };
         let before = queue.turns.first();
         if before.is_some_and(|before| *before < turn) {
@@ -520,7 +520,7 @@ impl<S: Clone + Ord + Hash> Marshal<S> {
         let before = before.cloned();
         queue.turns.insert(turn.clone());
         let parked = queue.parked.take();
-        self.lead(route, before, parked, Some(turn));
+        self.lead(route, before, parked.as_ref(), Some(turn));
     }
 
     /// Somebody waits in a queue no more; without its first, the queue belongs elsewhere or is no more.
@@ -535,7 +535,7 @@ impl<S: Clone + Ord + Hash> Marshal<S> {
         if after.is_none() {
             self.queues.remove(route);
         }
-        self.lead(route, Some(turn.clone()), parked, after);
+        self.lead(route, Some(turn.clone()), parked.as_ref(), after);
     }
 
     /// Another is the first of a queue than before. It stands open even if it was held: whether its new first is, is seen when its
@@ -544,11 +544,11 @@ impl<S: Clone + Ord + Hash> Marshal<S> {
         &mut self,
         route: &Route,
         before: Option<Turn<S>>,
-        parked: Option<Domain>,
+        parked: Option<&Domain>,
         after: Option<Turn<S>>,
     ) {
         if let Some(before) = before {
-            match parked.as_ref().and_then(|domain| self.domains.get_mut(domain)) {
+            match parked.and_then(|domain| self.domains.get_mut(domain)) {
                 Some(watched) => drop(watched.parked.remove(&before)),
                 None => drop(self.open.remove(&before)),
             }
