@@ -31,7 +31,7 @@ const TWO_MAX: usize = 60_000;
 /// The cut stays because a mishap may come at every step and is of some twenty kinds: a world with one has many times the states of
 /// the same world with none, and all of these worlds together run in every build. What is left out are ways on which a mishap comes
 /// late that is neither a member's, nor a taint's, nor the gate's, nor of the sight of the others: those come and go without end in
-/// worlds that are gone through to their end, and so does every one of the twenty in the world of two members. From every state that
+/// worlds that are gone through to their end, and in the world of two members one of any kind comes at any time. From every state that
 /// is looked at, after whatever has gone wrong, the world is led on until it rests, by the same rules for every act.
 const NEAREST: usize = 4_000;
 
